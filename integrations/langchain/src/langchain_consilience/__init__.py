@@ -1,0 +1,3 @@
+"""consilience for LangChain. No public names yet: see the README of this distribution."""
+
+__all__: list[str] = []
