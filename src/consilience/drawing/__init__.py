@@ -1,0 +1,21 @@
+"""Drawing: prompts out, replies in, many at once; no rule about votes is known here."""
+
+from ._calls import Call, Drawing, Ledger, Outcome
+from ._limiters import check_limiter
+from ._retry import retrying
+from ._samplers import is_async_sampler, require_sync_sampler
+from ._tasks import draw_in_tasks
+from ._threads import draw_in_threads
+
+__all__ = [
+    "Call",
+    "Drawing",
+    "Ledger",
+    "Outcome",
+    "check_limiter",
+    "draw_in_tasks",
+    "draw_in_threads",
+    "is_async_sampler",
+    "require_sync_sampler",
+    "retrying",
+]

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-__all__ = ["Call", "Ledger", "Outcome"]
+__all__ = ["Call", "Drawing", "Ledger", "Outcome"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,19 @@ class Outcome:
     elapsed: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """How a run ended, as far as a ledger cannot know it.
+
+    ``abandoned`` counts the calls that were still running when the driver returned; ``hit_deadline`` is true if the
+    deadline ended the run before the ledger was finished; ``elapsed`` is in seconds.
+    """
+
+    abandoned: int
+    hit_deadline: bool
+    elapsed: float
+
+
 class Ledger(Protocol):
     """The side of a run that a driver talks to. It is called from one thread only."""
 
@@ -57,5 +70,8 @@ class Ledger(Protocol):
 
     @property
     def finished(self) -> bool:
-        """True once no further outcome is wanted; calls in flight may then be cancelled or abandoned."""
+        """True once no further outcome is wanted: all are in, or the rest cannot matter.
+
+        Calls in flight may then be cancelled or abandoned.
+        """
         ...

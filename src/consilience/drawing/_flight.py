@@ -1,0 +1,68 @@
+"""The flight: one call on its way, from its start to what came of it."""
+
+from __future__ import annotations
+
+import time
+from contextvars import ContextVar
+from typing import Any
+
+from ._calls import Call, Outcome
+from ._samplers import close_awaitable, is_awaitable
+
+__all__ = ["Flight", "Landing", "current_flight"]
+
+Landing = Outcome | BaseException
+"""What a flight ends with: an outcome, or an exception that is no Exception and must reach the caller."""
+
+_current_flight: ContextVar[Flight | None] = ContextVar("consilience_current_flight", default=None)
+
+
+def current_flight() -> Flight | None:
+    """The flight that the running code is part of, None outside a sampler's call."""
+    return _current_flight.get()
+
+
+class Flight:
+    """One call in flight. Its clock runs from ``begin``, so that waiting for a limiter is not counted.
+
+    ``retries`` and ``given_up`` are how a retrying sampler and the driver talk, across threads.
+    """
+
+    __slots__ = ("begun", "call", "given_up", "retries")
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+        self.begun: float | None = None
+        self.retries = 0
+        self.given_up = False
+
+    def begin(self) -> bool:
+        """Start the clock; True if it was not running yet."""
+        if self.begun is not None:
+            return False
+        self.begun = time.perf_counter()
+        return True
+
+    def invoke(self) -> Any:
+        """Call the sampler. Runs in a context of its own, because it marks that context as this flight's."""
+        _current_flight.set(self)
+        return self.call.sampler(self.call.prompt)
+
+    def landed(self, content: Any, hint: str) -> Outcome:
+        """The outcome of a call that returned; an awaitable nobody will await is an error, explained by ``hint``."""
+        if is_awaitable(content):
+            close_awaitable(content)
+            return self._outcome(error=TypeError(f"the sampler returned an awaitable; {hint}"))
+        return self._outcome(content=content)
+
+    def failed(self, error: BaseException) -> Landing:
+        """The landing of a call that raised."""
+        return self._outcome(error=error) if isinstance(error, Exception) else error
+
+    def timed_out(self) -> Outcome:
+        """The outcome of a call that took too long."""
+        return self._outcome(timed_out=True)
+
+    def _outcome(self, content: Any = None, error: Exception | None = None, timed_out: bool = False) -> Outcome:
+        elapsed = 0.0 if self.begun is None else time.perf_counter() - self.begun
+        return Outcome(self.call, content, error, timed_out, self.retries + 1, elapsed)
