@@ -1,0 +1,190 @@
+"""Extraction: the candidates of one reply, in the order in which they count."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+from .._canonical import canonical_text
+from .._errors import SettingsError
+from ._repair import load_repairer, repaired_candidates
+from ._scanner import Candidate, Scan, scan
+from ._validation import Rejected, as_validator, validate
+
+__all__ = ["Reading", "Repair", "check_repair", "extract_json", "iter_json_candidates", "read"]
+
+Repair = bool | Literal["lenient", "truncated"]
+"""How far reading may go: False (standard), "lenient", True (json-repair last), "truncated" (also cut-off replies)."""
+
+
+class Reading:
+    """What reading one reply gave.
+
+    ``candidates`` are those of our own scan: fenced blocks first, then objects, then arrays, each in order of place and
+    none twice. ``truncated`` tells that the reply was cut off inside JSON.
+    """
+
+    __slots__ = ("_allow_nan", "_repair", "_scan", "_text", "candidates", "truncated")
+
+    def __init__(self, text: str, scanned: Scan, repair: Repair, allow_nan: bool) -> None:
+        self._text = text
+        self._scan = scanned
+        self._repair = repair
+        self._allow_nan = allow_nan
+        self.candidates: Sequence[Candidate] = _in_order(scanned.found)
+        self.truncated = scanned.truncated
+
+    def last_resort(self) -> Iterator[Candidate]:
+        """Yield what json-repair makes of broken pieces; nothing unless ``repair`` is True or "truncated"."""
+        if self._repair is True or self._repair == "truncated":
+            repaired = repaired_candidates(
+                self._text, self._scan, allow_nan=self._allow_nan, truncated=self._repair == "truncated"
+            )
+            yield from _without_duplicates(repaired, {canonical_text(found.value) for found in self.candidates})
+
+
+def read(text: str, *, repair: Repair = False, allow_nan: bool = True) -> Reading:
+    """Read one reply: find its candidates and whether it was cut off. Arguments as in ``extract_json``; not checked."""
+    lenient = repair is not False
+    inner = _text_of_string(text)
+    if inner is not None:
+        reading = _read_once(inner, lenient, repair, allow_nan)
+        if reading.candidates:
+            return reading
+    return _read_once(text, lenient, repair, allow_nan)
+
+
+def _read_once(text: str, lenient: bool, repair: Repair, allow_nan: bool) -> Reading:
+    scanned = scan(text, lenient=lenient, allow_nan=allow_nan)
+    if scanned.reasoning and not (scanned.found or scanned.pieces):
+        scanned = _scan_reasoning(text, scanned, lenient, allow_nan)
+    return Reading(text, scanned, repair, allow_nan)
+
+
+def _scan_reasoning(text: str, outside: Scan, lenient: bool, allow_nan: bool) -> Scan:
+    """Nothing outside the reasoning holds JSON, not even broken JSON: read inside."""
+    merged = Scan()
+    for start, end in outside.reasoning:
+        inside = scan(text[start:end], lenient=lenient, allow_nan=allow_nan, reasoning=False)
+        merged.found += [found._replace(start=found.start + start, end=found.end + start) for found in inside.found]
+        merged.pieces += [piece._replace(start=piece.start + start, end=piece.end + start) for piece in inside.pieces]
+        merged.truncated |= inside.truncated
+    return merged
+
+
+def _text_of_string(text: str) -> str | None:
+    """The text inside a reply that is one JSON string."""
+    stripped = text.strip(" \t\r\n\ufeff")
+    if len(stripped) < 4 or stripped[0] != '"' or stripped[-1] != '"':
+        return None
+    try:
+        inner = json.loads(stripped)
+    except ValueError:
+        return None
+    return inner if isinstance(inner, str) else None
+
+
+def _in_order(found: list[Candidate]) -> Sequence[Candidate]:
+    if len(found) < 2:
+        return found
+    ranked = sorted(found, key=lambda each: (not each.fenced, not each.fenced and type(each.value) is list))
+    return list(_without_duplicates(iter(ranked), set()))
+
+
+def _without_duplicates(candidates: Iterator[Candidate], seen: set[str]) -> Iterator[Candidate]:
+    for candidate in candidates:
+        text = canonical_text(candidate.value)
+        if text not in seen:
+            seen.add(text)
+            yield candidate
+
+
+def check_repair(repair: object) -> None:
+    """Raise for a level of reading that does not exist, or whose library is not installed."""
+    if isinstance(repair, bool) or repair in ("lenient", "truncated"):
+        if repair is True or repair == "truncated":
+            load_repairer()
+        return
+    raise SettingsError(f'repair must be False, "lenient", True or "truncated", got {repair!r}')
+
+
+def _check_arguments(text: object, repair: object, allow_nan: object) -> None:
+    if not isinstance(text, str):
+        raise TypeError(f"text must be a str, got {type(text).__name__}")
+    if not isinstance(allow_nan, bool):
+        raise TypeError(f"allow_nan must be a bool, got {type(allow_nan).__name__}")
+    check_repair(repair)
+
+
+def iter_json_candidates(text: str, *, repair: Repair = False, allow_nan: bool = True) -> Iterator[Any]:
+    """Yield the JSON objects and arrays of a reply, without duplicates, in the order in which they count.
+
+    A reply that is JSON as a whole is the only candidate. Else: fenced code blocks that hold JSON, then objects found
+    in the rest, then arrays. Scalars are never candidates, nor are the parts of a value already found, nor numbers in
+    square brackets in a line of prose (``see [1]``), nor what stands in a reasoning block (``<think>…</think>``) unless
+    nothing outside it holds JSON. Takes linear time for every input; see ``extract_json`` for the levels of ``repair``.
+
+    Args:
+        text: the reply.
+        repair: False, "lenient", True or "truncated".
+        allow_nan: take NaN, Infinity and -Infinity, which are not JSON but which Python writes.
+
+    Returns:
+        An iterator; broken pieces are repaired only when it gets that far.
+
+    Raises:
+        TypeError, SettingsError: an argument is wrong (at once, not at the first step).
+        MissingExtraError: ``repair`` needs json-repair and it is not installed.
+
+    Example:
+        >>> list(iter_json_candidates('First {"a": 0}, then {"a": 1}, see [2].'))
+        [{'a': 0}, {'a': 1}]
+    """
+    _check_arguments(text, repair, allow_nan)
+    return (candidate.value for candidate in _candidates(text, repair, allow_nan))
+
+
+def _candidates(text: str, repair: Repair, allow_nan: bool) -> Iterator[Candidate]:
+    reading = read(text, repair=repair, allow_nan=allow_nan)
+    yield from reading.candidates
+    yield from reading.last_resort()
+
+
+def extract_json(text: str, validator: Any = None, *, repair: Repair = False, allow_nan: bool = True) -> Any:
+    """Return the first JSON object or array of a reply that passes, or None.
+
+    Args:
+        text: the reply.
+        validator: what a candidate must pass: a callable, a pydantic model class or a JSON Schema dict; None takes any.
+        repair: how far reading may go. False takes standard JSON only. "lenient" also takes slips with one possible
+            meaning: raw line breaks and tabs in strings, a backslash before a character that JSON does not escape,
+            a comma before a closing bracket, comments. True adds json-repair as the last resort, on pieces that were
+            not cut off (extra ``repair``). "truncated" also completes what was cut off.
+        allow_nan: take NaN, Infinity and -Infinity.
+
+    Returns:
+        The candidate as the validator left it, or None when none passes.
+
+    Raises:
+        TypeError, SettingsError: an argument is wrong.
+        MissingExtraError: ``repair`` needs json-repair and it is not installed.
+
+    Example:
+        >>> extract_json('Sure! {"team": "billing", "confidence": 0.8}')
+        {'team': 'billing', 'confidence': 0.8}
+        >>> extract_json('{"a": [1, 2,],}') is None
+        True
+        >>> extract_json('{"a": [1, 2,],}', repair="lenient")
+        {'a': [1, 2]}
+    """
+    _check_arguments(text, repair, allow_nan)
+    check = as_validator(validator)
+    for candidate in _candidates(text, repair, allow_nan):
+        if check is None:
+            return candidate.value
+        try:
+            return validate(check, candidate.value)
+        except Rejected:
+            continue
+    return None

@@ -1,0 +1,196 @@
+"""The lexer: the regular expressions of the scan, and the reading of one JSON string.
+
+Every expression either consumes what it looks at or is bounded, so that no input costs more than linear time.
+"""
+
+from __future__ import annotations
+
+import re
+from json import decoder
+from typing import Any, NamedTuple, cast
+
+MAX_DIGITS = 4300
+"""Longest run of digits in a number (the interpreter's default limit for integers; the same on every machine)."""
+
+WHITESPACE = re.compile(r"[ \t\n\r]*")
+
+# What can follow inside a container. The index of the group that matched tells which token it is.
+TOKEN = re.compile(
+    r"""[ \t\n\r]*(?:
+        (") | (\{) | (\[) | (\}) | (\]) | (,) | (:)
+      | (-?(?:0|[1-9][0-9]*)) (\.[0-9]+)? ([eE][-+]?[0-9]+)?
+      | (true|false|null|NaN|-?Infinity)
+      | (//|/\*)
+    )""",
+    re.VERBOSE,
+)
+QUOTE, OPEN_OBJECT, OPEN_ARRAY, CLOSE_OBJECT, CLOSE_ARRAY, COMMA, COLON = range(1, 8)
+INTEGER, FRACTION, EXPONENT, LITERAL, COMMENT = range(8, 13)
+
+LONG_NUMBER = re.compile(r"(?<![0-9])[0-9]{%d}" % (MAX_DIGITS + 1))
+
+# Where prose can turn into something else: a bracket, a fence, a reasoning tag.
+_TAG_NAME = r"(?:[tT][hH][iI][nN][kK](?:[iI][nN][gG])?|[rR][eE][aA][sS][oO][nN][iI][nN][gG])"
+PROSE = re.compile(r"\{|\[|```+|~~~+|<%s(?:[ \t][^<>\n]{0,80})?>|</%s[ \t]*>" % (_TAG_NAME, _TAG_NAME))
+TAG = re.compile(r"<(/?)%s(?:[ \t][^<>\n]{0,80})?>" % _TAG_NAME)
+CLOSE_TAG = re.compile(r"</%s[ \t]*>" % _TAG_NAME)
+
+# What counts inside a broken container: brackets, strings (a bracket in a string is text), the end of reasoning.
+BROKEN = re.compile(r'\{|\[|\}|\]|"|</%s[ \t]*>' % _TAG_NAME)
+BROKEN_SINGLE_QUOTED = re.compile(r"""\{|\[|\}|\]|"|'|</%s[ \t]*>""" % _TAG_NAME)
+
+INFO = re.compile(r"[ \t]*[^\s{\[`~]*[ \t]*")
+BODY = re.compile(r"[^\n]{0,200}\n\s*")
+FENCE_END = re.compile(r"\s*(?:(```+|~~~+)|\Z)")
+REST_OF_LINE_BLANK = re.compile(r"[ \t]*(?:\r?\n|\Z)")
+
+# An opening that is not JSON but plainly meant as an object (a key and its colon in other quotes or none) or as a list.
+_OTHER_QUOTED = r"""(?:'[^'\n]{0,200}'|[“”„‟][^“”„‟\n]{0,200}[“”‟]|[‘’][^‘’\n]{0,200}’|`[^`\n]{0,200}`
+    |&(?:quot|\#34|\#x22);.{0,200}?&(?:quot|\#34|\#x22);|&(?:apos|\#39|\#x27);.{0,200}?&(?:apos|\#39|\#x27);)"""
+_KEY_LIKE = re.compile(r"(?:%s|[A-Za-z_$][A-Za-z0-9_$]{0,80})\s*:" % _OTHER_QUOTED, re.VERBOSE)
+_ITEM_LIKE = re.compile(r"(?:%s|True|False|None)\s*," % _OTHER_QUOTED, re.VERBOSE)
+
+_SIMPLE_STRING = re.compile(r'"[^"\\\x00-\x1f]*"')
+_PLAIN = re.compile(r'[^"\\\x00-\x1f]*')
+_PLAIN_LINE = re.compile(r'[^"\\\n\r]*')
+_HEX4 = re.compile(r"[0-9a-fA-F]{4}")
+_LITERALS = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
+_NUMBER_BEGINNINGS = (".", "e", "E", "e+", "e-", "E+", "E-")
+
+
+class String(NamedTuple):
+    """A string as read: its value and end, or (``value`` None) the position of what is wrong with it.
+
+    ``end`` is -1 when the text ends inside the string; ``slip`` is true when it was read leniently.
+    """
+
+    value: str | None
+    end: int
+    slip: bool
+
+
+def read_string(text: str, start: int, lenient: bool) -> String:
+    """Read the JSON string that opens at ``start``.
+
+    Lenient reading also takes raw line breaks and tabs, and keeps a backslash that escapes nothing.
+    """
+    simple = _SIMPLE_STRING.match(text, start)
+    if simple:
+        return String(text[start + 1 : simple.end() - 1], simple.end(), False)
+    position = start + 1
+    stray: list[int] = []  # backslashes that escape nothing
+    slip = False
+    while True:
+        position = _PLAIN.match(text, position).end()  # type: ignore[union-attr]
+        char = text[position : position + 1]
+        if char == '"':
+            break
+        if char == "\\":
+            length = _escape_length(text, position)
+            if length < 0:
+                return String(None, -1, slip)
+            if length == 0:
+                if not lenient:
+                    return String(None, position, slip)
+                stray.append(position)
+                length = 1
+            position += length
+        elif not char:
+            return String(None, -1, slip)
+        elif lenient and char in "\n\r\t":
+            slip = True
+            position += 1
+        else:
+            return String(None, position, slip)
+    value = _decode(text, start + 1, position, stray)
+    return String(value, position + 1, slip or bool(stray))
+
+
+def _escape_length(text: str, position: int) -> int:
+    """Characters of the escape at ``position``; 0 when JSON has no such escape, -1 when the text ends inside it."""
+    escaped = text[position + 1 : position + 2]
+    if not escaped:
+        return -1
+    if escaped in '"\\/bfnrt':
+        return 2
+    if escaped != "u":
+        return 0
+    if _HEX4.match(text, position + 2):
+        return 6
+    cut_off = len(text) < position + 6 and all(c in "0123456789abcdefABCDEF" for c in text[position + 2 :])
+    return -1 if cut_off else 0
+
+
+def _decode(text: str, start: int, end: int, stray: list[int]) -> str:
+    if not stray:
+        return _scanstring(text, start)
+    pieces = []
+    for backslash in stray:
+        pieces.append(text[start:backslash])
+        start = backslash
+    pieces.append(text[start : end + 1])
+    return _scanstring("\\".join(pieces), 0)
+
+
+def _scanstring(text: str, start: int) -> str:
+    """Decode the string whose content begins at ``start``, with the standard library's scanner in C."""
+    scanstring = cast(Any, decoder).scanstring
+    return cast(str, scanstring(text, start, False)[0])
+
+
+def skip_quoted(text: str, start: int) -> int:
+    """End of the double-quoted string at ``start`` if it ends on its line; else minus the end of that line, minus 1.
+
+    For broken JSON, where a missing quote would otherwise turn the rest of the text inside out.
+    """
+    position = start + 1
+    while True:
+        position = _PLAIN_LINE.match(text, position).end()  # type: ignore[union-attr]
+        char = text[position : position + 1]
+        if char == '"':
+            return position + 1
+        if char != "\\" or text[position + 1 : position + 2] in ("", "\n", "\r"):
+            return -position - 1
+        position += 2
+
+
+def skip_single_quoted(text: str, start: int) -> int:
+    """Like ``skip_quoted`` for ``'…'``: the closing quote is the first one that JSON's structure can follow."""
+    position = start + 1
+    while True:
+        match = _SINGLE_QUOTED_STOP.search(text, position)
+        if match is None:
+            return -len(text) - 1
+        char = match.group()
+        if char == "'":
+            position = match.end()
+            if _AFTER_VALUE.match(text, position):
+                return position
+        elif char == "\n":
+            return -match.start() - 1
+        else:
+            position = match.end()
+
+
+_SINGLE_QUOTED_STOP = re.compile(r"'|\n|\\[^\n]?")
+_AFTER_VALUE = re.compile(r"[ \t]{0,20}(?:[,:}\]]|\r?\n|\Z)")
+
+
+def looks_like_key(text: str, position: int) -> bool:
+    """True when the text at ``position`` is a key and a colon in all but JSON's quotes: ``'a':``, ``“a”:``, ``a:``."""
+    return _KEY_LIKE.match(text, position) is not None
+
+
+def looks_like_item(text: str, position: int) -> bool:
+    """True when the text at ``position`` is an item and a comma in all but JSON's spelling: ``'a',``, ``None,``."""
+    return _ITEM_LIKE.match(text, position) is not None
+
+
+def ends_inside_scalar(text: str, position: int) -> bool:
+    """True when the text ends inside a literal or number that was begun at ``position`` (``tru``, ``-``, ``1e``)."""
+    rest = text[position : position + 10]
+    if position + len(rest) != len(text):
+        return False
+    if any(literal.startswith(rest) for literal in _LITERALS):
+        return True
+    return rest in _NUMBER_BEGINNINGS and text[position - 1 : position].isdigit()
