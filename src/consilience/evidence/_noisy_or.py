@@ -1,0 +1,26 @@
+"""Noisy-OR: what several independent confidences in one thing are worth together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+__all__ = ["noisy_or"]
+
+
+def noisy_or(confidences: Iterable[float]) -> float:
+    """One minus the product of (1 - confidence): the probability that at least one of the sightings is right.
+
+    Args:
+        confidences: numbers from 0 to 1, each an independent sighting of the same thing.
+
+    Returns:
+        A number from 0 to 1; 0.0 for none. The order of the confidences does not matter.
+
+    Source: Pearl 1988, Probabilistic Reasoning in Intelligent Systems (the noisy-OR gate).
+
+    Example:
+        >>> round(noisy_or([0.9, 0.8]), 6)
+        0.98
+    """
+    return 1.0 - math.prod(1.0 - confidence for confidence in sorted(confidences))

@@ -1,0 +1,71 @@
+"""Fingerprints: a short text that is the same for settings that decide alike."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from .._canonical import canonical_text
+from ._ballots import plain
+from ._settings import JUDGING_OPTIONS, VoteSettings
+
+__all__ = ["fingerprint"]
+
+_DECIDING = ("n", "stop", "early_stop", *(name for name in JUDGING_OPTIONS if name != "on_sample"))
+_DEEPEST = 8
+
+
+def fingerprint(settings: VoteSettings) -> str:
+    """A hash of the options that decide (not of those that only say how calls are made), equal in every process.
+
+    Functions count by their qualified name and by the values that they close over, other objects by their type and, for
+    dataclasses, by their fields.
+
+    Example:
+        >>> fingerprint(VoteSettings(n=5)) == fingerprint(VoteSettings(concurrency=4))
+        True
+        >>> fingerprint(VoteSettings(n=5)) == fingerprint(VoteSettings(n=7))
+        False
+    """
+    options = {name: _described(getattr(settings, name), 0) for name in _DECIDING}
+    return hashlib.sha256(canonical_text(options).encode("ascii")).hexdigest()[:16]
+
+
+def _described(value: Any, depth: int) -> Any:
+    """``value`` in plain JSON, without anything that differs from process to process, such as an address."""
+    if value is None or isinstance(value, (str, int, float)):
+        return plain(value)
+    if depth >= _DEEPEST:
+        return _name(type(value))
+    if isinstance(value, Mapping):
+        return {f"{type(k).__name__}:{plain(k)}": _described(item, depth + 1) for k, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_described(item, depth + 1) for item in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted((_described(item, depth + 1) for item in value), key=canonical_text)
+    if isinstance(value, functools.partial):
+        return ["partial", *(_described(part, depth + 1) for part in (value.func, value.args, value.keywords))]
+    if isinstance(value, type):
+        return _name(value)
+    if dataclasses.is_dataclass(value):
+        items = [_described(getattr(value, field.name), depth + 1) for field in dataclasses.fields(value)]
+        return [_name(type(value)), *items]
+    return [_name(value if hasattr(value, "__qualname__") else type(value)), *_closed_over(value, depth)]
+
+
+def _name(value: Any) -> str:
+    return f"{getattr(value, '__module__', '')}.{value.__qualname__}"
+
+
+def _closed_over(function: Any, depth: int) -> list[Any]:
+    return [_described(_contents(cell), depth + 1) for cell in getattr(function, "__closure__", None) or ()]
+
+
+def _contents(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # an empty cell
+        return None

@@ -1,0 +1,131 @@
+"""The summary: what a result says beside the decision, gathered from the samples in order of index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..evidence._noisy_or import noisy_or
+from ..replies._reply import Reply
+from ._ballots import ballot, fields_of
+from ._judging import Judged
+from ._normalizers import field_normalizer
+from ._readonly import ReadOnlyMapping
+from ._sample import Sample
+from ._settings import VoteSettings
+
+__all__ = ["Spellings", "corroboration", "distinct_replies", "field_agreement", "named_sources", "usage", "votes_of"]
+
+
+@dataclass(slots=True)
+class Spellings:
+    """One answer with its spellings: for each the number of votes and the first vote."""
+
+    votes: int = 0
+    spelled: dict[str, tuple[int, Any]] = field(default_factory=dict)
+
+    def add(self, spelling: str, vote: Any) -> None:
+        """Count one vote."""
+        self.votes += 1
+        number, first = self.spelled.get(spelling, (0, vote))
+        self.spelled[spelling] = (number + 1, first)
+
+    @property
+    def value(self) -> Any:
+        """The most common original spelling; of several, the one seen first."""
+        return max(self.spelled.values(), key=lambda counted: counted[0])[1]
+
+
+def votes_of(judged: Iterable[Judged]) -> dict[str, Spellings]:
+    """The answers by ballot, most votes first, then first seen."""
+    answers: dict[str, Spellings] = {}
+    for sample, ballot_text, spelling, _ in judged:
+        if ballot_text is not None and spelling is not None:
+            answers.setdefault(ballot_text, Spellings()).add(spelling, sample.vote)
+    return dict(sorted(answers.items(), key=lambda answer: -answer[1].votes))
+
+
+def field_agreement(samples: Sequence[Sample], settings: VoteSettings) -> ReadOnlyMapping[float]:
+    """For each top-level field, the share of the denominator that agrees on its most common value."""
+    counts: dict[str, dict[str, int]] = {}
+    normalizers: dict[str, Any] = {}
+    for sample in samples:
+        for name, value in _fields(sample).items():
+            if name == settings.confidence_field or not isinstance(name, str):
+                continue
+            if name not in counts:
+                counts[name] = {}
+                normalizers[name] = field_normalizer(settings.normalize, settings.key, name)
+            text = _field_ballot(value, normalizers[name])
+            counts[name][text] = counts[name].get(text, 0) + 1
+    denominator = len(samples) if settings.count_failures else sum(sample.ok for sample in samples)
+    return ReadOnlyMapping({name: max(values.values()) / denominator for name, values in counts.items()})
+
+
+def _fields(sample: Sample) -> Mapping[Any, Any]:
+    if type(sample.record) is dict:
+        return sample.record
+    try:
+        return fields_of(sample.record) or {}
+    except Exception:
+        return {}
+
+
+def _field_ballot(value: Any, normalizer: Any) -> str:
+    if normalizer is None:
+        return ballot(value)
+    try:
+        return ballot(normalizer(value))
+    except Exception:
+        return ballot(value)
+
+
+def distinct_replies(samples: Iterable[Sample]) -> int:
+    """How many different replies came in."""
+    seen: set[str] = set()
+    for sample in samples:
+        content = sample.raw.content if isinstance(sample.raw, Reply) else sample.raw
+        if content is not None:
+            # Texts and objects are told apart by a mark, so that a text is never taken for the object it spells.
+            seen.add(content if type(content) is str else "\0" + ballot(content))
+    return len(seen)
+
+
+def usage(samples: Iterable[Sample]) -> dict[str, Any] | None:
+    """The numbers that replies reported, summed by name, inside nested mappings too; None when none did."""
+    total: dict[str, Any] | None = None
+    for sample in samples:
+        if isinstance(sample.raw, Reply) and sample.raw.usage is not None:
+            total = {} if total is None else total
+            _add_usage(total, sample.raw.usage)
+    return total
+
+
+def _add_usage(total: dict[str, Any], usage: Any) -> None:
+    try:
+        items = fields_of(usage) or {}
+    except Exception:
+        return
+    for name, value in items.items():
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            before = total.get(name, 0)
+            total[name] = before + value if isinstance(before, (int, float)) else value
+        elif isinstance(value, Mapping):
+            nested = total.setdefault(name, {})
+            if isinstance(nested, dict):
+                _add_usage(nested, value)
+
+
+def named_sources(samples: Iterable[Sample]) -> tuple[str, ...]:
+    """The named sources of ``samples``, first seen first."""
+    return tuple(dict.fromkeys(sample.source for sample in samples if sample.source is not None))
+
+
+def corroboration(winning: Iterable[Sample]) -> float | None:
+    """The noisy-OR over the sources of the winning side, each with its highest confidence; None without confidences."""
+    highest: dict[str | None, float] = {}
+    for sample in winning:
+        if sample.confidence is not None:
+            highest[sample.source] = max(highest.get(sample.source, 0.0), sample.confidence)
+    return noisy_or(highest.values()) if highest else None
