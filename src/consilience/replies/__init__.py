@@ -1,8 +1,8 @@
 """Reading replies: from the text of a model to candidate records."""
 
+from ._candidates import Candidate
 from ._extraction import Reading, Repair, check_repair, extract_json, iter_json_candidates, read
 from ._reply import Reply
-from ._scanner import Candidate
 from ._validation import (
     Rejected,
     Validator,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from .._canonical import canonical_text
 from .._errors import SettingsError
+from ._candidates import Candidate
 from ._repair import load_repairer, repaired_candidates
-from ._scanner import Candidate, Scan, scan
+from ._scanner import Scan, scan
 from ._validation import Rejected, as_validator, validate
 
 __all__ = ["Reading", "Repair", "check_repair", "extract_json", "iter_json_candidates", "read"]
@@ -19,58 +20,85 @@ Repair = bool | Literal["lenient", "truncated"]
 
 
 class Reading:
-    """What reading one reply gave.
+    """What reading one reply gave: its candidates, and whether it was cut off inside JSON (``truncated``).
 
-    ``candidates`` are those of our own scan: fenced blocks first, then objects, then arrays, each in order of place and
-    none twice. ``truncated`` tells that the reply was cut off inside JSON.
+    Args:
+        sections: scans of the reply, or of parts of it with the place where each begins.
     """
 
-    __slots__ = ("_allow_nan", "_repair", "_scan", "_text", "candidates", "truncated")
+    __slots__ = ("_allow_nan", "_repair", "_sections")
 
-    def __init__(self, text: str, scanned: Scan, repair: Repair, allow_nan: bool) -> None:
-        self._text = text
-        self._scan = scanned
+    def __init__(self, sections: Sequence[_Section], repair: Repair, allow_nan: bool) -> None:
+        self._sections = sections
         self._repair = repair
         self._allow_nan = allow_nan
-        self.candidates: Sequence[Candidate] = _in_order(scanned.found)
-        self.truncated = scanned.truncated
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the reply was cut off inside JSON."""
+        return any(section.scanned.truncated for section in self._sections)
+
+    @property
+    def candidates(self) -> Iterator[Candidate]:
+        """A new iterator over the candidates of our own scan.
+
+        Fenced blocks first, then objects, then arrays, each in order of place and none twice.
+        """
+        if sum(len(section.scanned.found) for section in self._sections) < 2:
+            return self._own()
+        return _without_duplicates(self._own(), set())
 
     def last_resort(self) -> Iterator[Candidate]:
         """Yield what json-repair makes of broken pieces; nothing unless ``repair`` is True or "truncated"."""
         if self._repair is True or self._repair == "truncated":
+            seen = {canonical_text(candidate.value) for candidate in self.candidates}
+            yield from _without_duplicates(self._repaired(), seen)
+
+    def _own(self) -> Iterator[Candidate]:
+        for section in self._sections:
+            yield from (section.place(candidate) for candidate in section.scanned.found.in_order())
+
+    def _repaired(self) -> Iterator[Candidate]:
+        for section in self._sections:
             repaired = repaired_candidates(
-                self._text, self._scan, allow_nan=self._allow_nan, truncated=self._repair == "truncated"
+                section.text, section.scanned, allow_nan=self._allow_nan, truncated=self._repair == "truncated"
             )
-            yield from _without_duplicates(repaired, {canonical_text(found.value) for found in self.candidates})
+            yield from map(section.place, repaired)
+
+
+class _Section(NamedTuple):
+    """A part of the reply that was scanned by itself."""
+
+    text: str
+    scanned: Scan
+    offset: int
+
+    def place(self, candidate: Candidate) -> Candidate:
+        if not self.offset:
+            return candidate
+        return candidate._replace(start=candidate.start + self.offset, end=candidate.end + self.offset)
 
 
 def read(text: str, *, repair: Repair = False, allow_nan: bool = True) -> Reading:
     """Read one reply: find its candidates and whether it was cut off. Arguments as in ``extract_json``; not checked."""
-    lenient = repair is not False
     inner = _text_of_string(text)
     if inner is not None:
-        reading = _read_once(inner, lenient, repair, allow_nan)
-        if reading.candidates:
-            return reading
-    return _read_once(text, lenient, repair, allow_nan)
+        sections = _sections(inner, repair is not False, allow_nan)
+        if any(section.scanned.found for section in sections):
+            return Reading(sections, repair, allow_nan)
+    return Reading(_sections(text, repair is not False, allow_nan), repair, allow_nan)
 
 
-def _read_once(text: str, lenient: bool, repair: Repair, allow_nan: bool) -> Reading:
+def _sections(text: str, lenient: bool, allow_nan: bool) -> Sequence[_Section]:
     scanned = scan(text, lenient=lenient, allow_nan=allow_nan)
-    if scanned.reasoning and not (scanned.found or scanned.pieces):
-        scanned = _scan_reasoning(text, scanned, lenient, allow_nan)
-    return Reading(text, scanned, repair, allow_nan)
-
-
-def _scan_reasoning(text: str, outside: Scan, lenient: bool, allow_nan: bool) -> Scan:
-    """Nothing outside the reasoning holds JSON, not even broken JSON: read inside."""
-    merged = Scan()
-    for start, end in outside.reasoning:
-        inside = scan(text[start:end], lenient=lenient, allow_nan=allow_nan, reasoning=False)
-        merged.found += [found._replace(start=found.start + start, end=found.end + start) for found in inside.found]
-        merged.pieces += [piece._replace(start=piece.start + start, end=piece.end + start) for piece in inside.pieces]
-        merged.truncated |= inside.truncated
-    return merged
+    if not scanned.reasoning or scanned.found or scanned.pieces:
+        return (_Section(text, scanned, 0),)
+    # Nothing outside the reasoning holds JSON, not even broken JSON: read inside.
+    blocks = [(start, text[start:end]) for start, end in scanned.reasoning]
+    return [
+        _Section(block, scan(block, lenient=lenient, allow_nan=allow_nan, reasoning=False), start)
+        for start, block in blocks
+    ]
 
 
 def _text_of_string(text: str) -> str | None:
@@ -83,13 +111,6 @@ def _text_of_string(text: str) -> str | None:
     except ValueError:
         return None
     return inner if isinstance(inner, str) else None
-
-
-def _in_order(found: list[Candidate]) -> Sequence[Candidate]:
-    if len(found) < 2:
-        return found
-    ranked = sorted(found, key=lambda each: (not each.fenced, not each.fenced and type(each.value) is list))
-    return list(_without_duplicates(iter(ranked), set()))
 
 
 def _without_duplicates(candidates: Iterator[Candidate], seen: set[str]) -> Iterator[Candidate]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 MAX_DIGITS = 4300
 """Longest run of digits in a number (the interpreter's default limit for integers; the same on every machine)."""
 
-WHITESPACE = re.compile(r"[ \t\n\r]*")
+_WHITESPACE = re.compile(r"[ \t\n\r]*")
 
 # What can follow inside a container. The index of the group that matched tells which token it is.
 TOKEN = re.compile(
@@ -31,7 +31,12 @@ LONG_NUMBER = re.compile(r"(?<![0-9])[0-9]{%d}" % (MAX_DIGITS + 1))
 
 # Where prose can turn into something else: a bracket, a fence, a reasoning tag.
 _TAG_NAME = r"(?:[tT][hH][iI][nN][kK](?:[iI][nN][gG])?|[rR][eE][aA][sS][oO][nN][iI][nN][gG])"
-PROSE = re.compile(r"\{|\[|```+|~~~+|<%s(?:[ \t][^<>\n]{0,80})?>|</%s[ \t]*>" % (_TAG_NAME, _TAG_NAME))
+_BEGINS_OBJECT = r"""\{(?=[ \t\n\r]*(?:["}'“”„‟‘’`&/A-Za-z_$]|\Z))"""
+_BEGINS_ARRAY = r"""\[(?=[ \t\n\r]*(?:[\]\["{\-0-9tfnNI'“”„‟‘’`&/TF]|\Z))"""
+PROSE = re.compile(
+    "%s|%s" % (_BEGINS_OBJECT, _BEGINS_ARRAY)
+    + r"|```+|~~~+|<%s(?:[ \t][^<>\n]{0,80})?>|</%s[ \t]*>" % (_TAG_NAME, _TAG_NAME)
+)
 TAG = re.compile(r"<(/?)%s(?:[ \t][^<>\n]{0,80})?>" % _TAG_NAME)
 CLOSE_TAG = re.compile(r"</%s[ \t]*>" % _TAG_NAME)
 
@@ -39,7 +44,7 @@ CLOSE_TAG = re.compile(r"</%s[ \t]*>" % _TAG_NAME)
 BROKEN = re.compile(r'\{|\[|\}|\]|"|</%s[ \t]*>' % _TAG_NAME)
 BROKEN_SINGLE_QUOTED = re.compile(r"""\{|\[|\}|\]|"|'|</%s[ \t]*>""" % _TAG_NAME)
 
-INFO = re.compile(r"[ \t]*[^\s{\[`~]*[ \t]*")
+_INFO = re.compile(r"[ \t]*[^\s{\[`~]*[ \t]*")
 BODY = re.compile(r"[^\n]{0,200}\n\s*")
 FENCE_END = re.compile(r"\s*(?:(```+|~~~+)|\Z)")
 REST_OF_LINE_BLANK = re.compile(r"[ \t]*(?:\r?\n|\Z)")
@@ -69,6 +74,21 @@ class String(NamedTuple):
     slip: bool
 
 
+def skip_whitespace(text: str, position: int) -> int:
+    """Past the whitespace at ``position``."""
+    return _end(_WHITESPACE, text, position)
+
+
+def skip_info(text: str, position: int) -> int:
+    """Past the label of a fence at ``position``."""
+    return _end(_INFO, text, position)
+
+
+def _end(pattern: re.Pattern[str], text: str, position: int) -> int:
+    match = pattern.match(text, position)
+    return match.end() if match else position
+
+
 def read_string(text: str, start: int, lenient: bool) -> String:
     """Read the JSON string that opens at ``start``.
 
@@ -81,7 +101,7 @@ def read_string(text: str, start: int, lenient: bool) -> String:
     stray: list[int] = []  # backslashes that escape nothing
     slip = False
     while True:
-        position = _PLAIN.match(text, position).end()  # type: ignore[union-attr]
+        position = _end(_PLAIN, text, position)
         char = text[position : position + 1]
         if char == '"':
             break
@@ -145,7 +165,7 @@ def skip_quoted(text: str, start: int) -> int:
     """
     position = start + 1
     while True:
-        position = _PLAIN_LINE.match(text, position).end()  # type: ignore[union-attr]
+        position = _end(_PLAIN_LINE, text, position)
         char = text[position : position + 1]
         if char == '"':
             return position + 1

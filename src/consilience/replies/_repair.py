@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from .._errors import MissingExtraError
-from ._scanner import Candidate, Piece, Scan, scan
+from ._candidates import Candidate, Piece
+from ._scanner import Scan, scan
 
 __all__ = ["load_repairer", "repaired_candidates"]
 
@@ -39,7 +40,7 @@ def repaired_candidates(text: str, first: Scan, *, allow_nan: bool, truncated: b
     if _ESCAPED_QUOTE.search(text):
         text = html.unescape(text)
         first = scan(text, lenient=True, allow_nan=allow_nan)
-        yield from (candidate._replace(repaired=True) for candidate in first.found)
+        yield from (candidate._replace(repaired=True) for candidate in first.found.in_order())
     for piece in sorted(first.pieces, key=lambda piece: (not piece.fenced, text[piece.start] != "{", piece.start)):
         if (piece.closed or truncated) and piece.end - piece.start <= MAX_PIECE:
             value = _repair(text, piece)

@@ -1,0 +1,69 @@
+"""Broken brackets: what is open around the scan and holds no JSON."""
+
+from __future__ import annotations
+
+from array import array
+
+from ._candidates import Found
+from ._lexer import skip_quoted, skip_single_quoted
+
+__all__ = ["BrokenBrackets"]
+
+
+class BrokenBrackets:
+    """The brackets of broken containers that are still open, and those of prose inside them.
+
+    One integer a bracket, so that a million of them stay small: how many candidates had been found when it broke (those
+    after it fall with it), whether it is broken or prose, and its kind.
+
+    Args:
+        found: the candidates of the scan.
+        start: where the outermost broken container begins.
+    """
+
+    __slots__ = ("_brackets", "_found", "_open", "_unclosed_until", "single_quoted", "start")
+
+    def __init__(self, found: Found, start: int) -> None:
+        self.start = start
+        self.single_quoted = False
+        self._found = found
+        self._brackets = array("q")
+        self._open = [0, 0]  # arrays, objects
+        self._unclosed_until = {'"': -1, "'": -1}
+
+    def __bool__(self) -> bool:
+        return bool(self._brackets)
+
+    @property
+    def first_mark(self) -> int:
+        """How many candidates had been found before the outermost container broke."""
+        return self._brackets[0] >> 2
+
+    def push(self, is_object: bool, is_broken: bool) -> None:
+        """Open a bracket: of a broken container, or of prose inside one."""
+        self._brackets.append(len(self._found) << 2 | is_broken << 1 | is_object)
+        self._open[is_object] += 1
+
+    def close(self, is_object: bool) -> None:
+        """Close the nearest bracket of this kind and all inside it; a close that nothing matches is text."""
+        if not self._open[is_object]:
+            return
+        while True:
+            bracket = self._brackets.pop()
+            self._open[bracket & 1] -= 1
+            if bracket & 2:
+                self._found.drop_from(bracket >> 2)
+            if bracket & 1 == is_object:
+                return
+
+    def skip_string(self, text: str, start: int) -> int:
+        """Where to go on after a quote: past its string if it ends on its line, else past the quote."""
+        quote = text[start]
+        if start < self._unclosed_until[quote]:
+            return start + 1
+        end = skip_quoted(text, start) if quote == '"' else skip_single_quoted(text, start)
+        if end >= 0:
+            return end
+        # No later quote before that point closes either: the scan must not look again from each of them.
+        self._unclosed_until[quote] = -end - 1
+        return start + 1
