@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 __all__ = ["Candidate", "Found", "Piece"]
@@ -38,12 +38,12 @@ class Found:
 
     Args:
         text: the reply.
-        read_again: gives the value of the container at a position.
+        read_again: gives the value of the container between two positions.
     """
 
     __slots__ = ("_ends", "_read_again", "_starts", "_text", "_values")
 
-    def __init__(self, text: str, read_again: Callable[[int], Any]) -> None:
+    def __init__(self, text: str, read_again: Callable[[int, int], Any]) -> None:
         self._text = text
         self._read_again = read_again
         self._starts = array("q")
@@ -53,12 +53,12 @@ class Found:
     def __len__(self) -> int:
         return len(self._starts)
 
-    def add(self, candidate: Candidate, keep: bool) -> None:
+    def add(self, value: Any, start: int, end: int, fenced: bool, repaired: bool, keep: bool) -> None:
         """Add a candidate; ``keep`` tells that its value must not be read again."""
         if keep or len(self._values) < _VALUES_KEPT:
-            self._values[len(self._starts)] = candidate.value
-        self._starts.append(candidate.start)
-        self._ends.append(candidate.end << 2 | candidate.fenced << 1 | candidate.repaired)
+            self._values[len(self._starts)] = value
+        self._starts.append(start)
+        self._ends.append(end << 2 | fenced << 1 | repaired)
 
     def drop_from(self, mark: int) -> None:
         """Forget the candidates from number ``mark`` on."""
@@ -77,17 +77,16 @@ class Found:
         self._ends += ends
         self._values |= values
 
-    def in_order(self) -> Iterator[Candidate]:
-        """Yield the candidates in the order in which they count: fenced, then objects, then arrays."""
+    def in_order(self) -> Iterable[Candidate]:
+        """The candidates in the order in which they count: fenced, then objects, then arrays."""
         if len(self) < 2:
-            yield from map(self._candidate, range(len(self)))
-            return
-        ranks = [0, 0, 0]
-        for index in range(len(self)):
-            ranks[self._rank(index)] += 1
-        for rank, count in enumerate(ranks):
-            if count:
-                yield from (self._candidate(index) for index in range(len(self)) if self._rank(index) == rank)
+            return [self._candidate(index) for index in range(len(self))]
+        return self._by_rank()
+
+    def _by_rank(self) -> Iterator[Candidate]:
+        ranks = bytes(map(self._rank, range(len(self))))
+        for rank in sorted(set(ranks)):
+            yield from (self._candidate(index) for index, its_rank in enumerate(ranks) if its_rank == rank)
 
     def _rank(self, index: int) -> int:
         if self._ends[index] & 2:
@@ -98,6 +97,7 @@ class Found:
         return self._text[self._starts[index]] == "["
 
     def _candidate(self, index: int) -> Candidate:
-        start, end = self._starts[index], self._ends[index]
-        value = self._values[index] if index in self._values else self._read_again(start)
-        return Candidate(value, start, end >> 2, bool(end & 2), bool(end & 1))
+        start, flagged = self._starts[index], self._ends[index]
+        end = flagged >> 2
+        value = self._values[index] if index in self._values else self._read_again(start, end)
+        return Candidate(value, start, end, bool(flagged & 2), bool(flagged & 1))

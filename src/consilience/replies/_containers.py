@@ -132,14 +132,16 @@ class ContainerReader:
         self._fast_failures = 0
         self._comment_close = -2  # end of the "*/" that was found last, -1 for none, -2 before the first search
 
-    def read_again(self, start: int) -> Any:
-        """The value of the container at ``start``, known to be complete."""
-        reader = ContainerReader(self.text, self.lenient, self.allow_nan)
-        fast = reader.read_fast(start)
-        if fast:
-            return fast.value
+    def read_again(self, start: int, end: int) -> Any:
+        """The value of the container between two positions, which was read before."""
+        try:
+            value, its_end = _C_SCANNERS[True, self.allow_nan](self.text, start)
+        except (ValueError, StopIteration, RecursionError, _NanRefusedError):
+            its_end = -1
+        if its_end == end:
+            return value
         stack = [Frame(start, self.text[start] == "{")]
-        reader.walk(stack, start + 1)
+        ContainerReader(self.text, self.lenient, self.allow_nan).walk(stack, start + 1)
         return stack[0].value
 
     # -- with the standard library's scanner ---------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 from .._canonical import canonical_text
@@ -39,24 +39,22 @@ class Reading:
         return any(section.scanned.truncated for section in self._sections)
 
     @property
-    def candidates(self) -> Iterator[Candidate]:
-        """A new iterator over the candidates of our own scan.
+    def candidates(self) -> Iterable[Candidate]:
+        """The candidates of our own scan, read as they are asked for.
 
         Fenced blocks first, then objects, then arrays, each in order of place and none twice.
         """
-        if sum(len(section.scanned.found) for section in self._sections) < 2:
-            return self._own()
-        return _without_duplicates(self._own(), set())
+        if len(self._sections) == 1 and len(self._sections[0].scanned.found) < 2:
+            return self._sections[0].candidates()
+        return _without_duplicates(
+            (candidate for section in self._sections for candidate in section.candidates()), set()
+        )
 
     def last_resort(self) -> Iterator[Candidate]:
         """Yield what json-repair makes of broken pieces; nothing unless ``repair`` is True or "truncated"."""
         if self._repair is True or self._repair == "truncated":
             seen = {canonical_text(candidate.value) for candidate in self.candidates}
             yield from _without_duplicates(self._repaired(), seen)
-
-    def _own(self) -> Iterator[Candidate]:
-        for section in self._sections:
-            yield from (section.place(candidate) for candidate in section.scanned.found.in_order())
 
     def _repaired(self) -> Iterator[Candidate]:
         for section in self._sections:
@@ -73,9 +71,11 @@ class _Section(NamedTuple):
     scanned: Scan
     offset: int
 
+    def candidates(self) -> Iterable[Candidate]:
+        found = self.scanned.found.in_order()
+        return map(self.place, found) if self.offset else found
+
     def place(self, candidate: Candidate) -> Candidate:
-        if not self.offset:
-            return candidate
         return candidate._replace(start=candidate.start + self.offset, end=candidate.end + self.offset)
 
 

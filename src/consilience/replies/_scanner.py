@@ -16,7 +16,7 @@ from typing import Any
 
 from . import _lexer as lexer
 from ._broken import BrokenBrackets
-from ._candidates import Candidate, Found, Piece
+from ._candidates import Found, Piece
 from ._containers import ContainerReader, End, Frame
 
 __all__ = ["Scan", "scan"]
@@ -113,29 +113,29 @@ class _Scanner:
 
     def _emit(self, value: Any, start: int, end: int, slip: bool) -> int:
         """Keep a container that stands in prose; returns where the scan goes on."""
-        after = self._fenced_until(start, end)
-        fenced = after >= 0
-        if fenced or not self._is_citation(value, start, end):
-            self.found.add(Candidate(value, start, end, fenced, slip), start < self.reader.comments_from)
-        return after if fenced else end
+        after = self._fenced_until(end) if start == self.body else -1
+        if after < 0:
+            self._emit_bare(value, start, end, slip)
+            return end
+        self.found.add(value, start, end, True, slip, start < self.reader.comments_from)
+        return after
 
-    def _emit_in_broken(self, value: Any, start: int, end: int, slip: bool) -> None:
-        if not self._is_citation(value, start, end):
-            self.found.add(Candidate(value, start, end, False, slip), start < self.reader.comments_from)
+    def _emit_bare(self, value: Any, start: int, end: int, slip: bool) -> None:
+        """Keep a container that stands in no fence of its own."""
+        if type(value) is dict or not self._is_citation(value, start, end):
+            self.found.add(value, start, end, False, slip, start < self.reader.comments_from)
 
-    def _fenced_until(self, start: int, end: int) -> int:
-        """End of the fence whose whole content is this container, -1 when there is none."""
-        if start != self.body:
-            return -1
+    def _fenced_until(self, end: int) -> int:
+        """End of the fence whose content ends with the container that ends here, -1 when more follows in it."""
         match = lexer.FENCE_END.match(self.text, end)
         if match is None or (match.group(1) and match.group(1)[0] != self.fence[:1]):
             return -1
         self.fence = ""
         return match.end()
 
-    def _is_citation(self, value: Any, start: int, end: int) -> bool:
+    def _is_citation(self, value: list[Any], start: int, end: int) -> bool:
         """An array of bare numbers (or of nothing) in a line of prose, as in "see [1]"."""
-        if type(value) is not list or not all(type(item) is int or type(item) is float for item in value):
+        if not all(type(item) is int or type(item) is float for item in value):
             return False
         before = start - 1
         while before >= 0 and self.text[before] in " \t\ufeff":
@@ -202,7 +202,7 @@ class _Scanner:
             self.reader.slip = False
             ended, position = self.reader.walk(stack, opened + 1)
             if ended == End.CLOSED:
-                self._emit_in_broken(stack[0].value, opened, position, self.reader.slip)
+                self._emit_bare(stack[0].value, opened, position, self.reader.slip)
             elif ended == End.CUT_OFF:
                 self.result.truncated = True
                 return self._never_closed(broken)
@@ -213,7 +213,7 @@ class _Scanner:
         self._commit_what_looks_broken(stack[-1], position)
         child = self._only_child(stack[-1])
         if child and not too_deep and _first_committed(stack) == len(stack):
-            self._emit_in_broken(*child)
+            self._emit_bare(*child)
         for frame in stack:
             broken.push(frame.is_object, too_deep or frame.committed)
 
@@ -237,7 +237,7 @@ class _Scanner:
                 if fast is None:
                     return start, position
                 position = fast.end
-                self._emit_in_broken(fast.value, start, fast.end, fast.slip)
+                self._emit_bare(fast.value, start, fast.end, fast.slip)
             elif char in "\"'":
                 position = broken.skip_string(text, start)
             elif self.heed_tags:
