@@ -29,20 +29,28 @@ _LEADING_MARKS = ",;:!?¿¡"
 _CODES = r"EUR|USD|GBP|JPY|CHF|CNY|INR|CAD|AUD"
 _SYMBOLS = "€$£¥₹₽₩₺₴₪฿¢"
 _AMOUNT = re.compile(
-    rf"(?:(?:{_CODES}|[{_SYMBOLS}])\s*)?([+-]?)\s*(?:[{_SYMBOLS}]\s*)?([0-9][0-9.,'’_ ]*)(?:\s*(?:{_CODES}|[{_SYMBOLS}]))?"
+    rf"(?:(?:{_CODES}|[{_SYMBOLS}])\s*)?([+-]?)\s*(?:[{_SYMBOLS}]\s*)?"
+    rf"([0-9][0-9.,'’_ ]*)(?:\s*(?:{_CODES}|[{_SYMBOLS}]))?"
 )
 _SCIENTIFIC = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]{1,4}|[+-]?\.[0-9]+")
 _LONGEST_NUMERAL = 1000
 
-_MONTHS = {
-    name: number
-    for number, names in enumerate(
-        ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october")
-        + ("november", "december"),
-        start=1,
-    )
-    for name in (names, names[:3], *(("sept",) if number == 9 else ()))
-}
+_MONTH_NAMES = (
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
+_MONTHS = {spelling: number for number, name in enumerate(_MONTH_NAMES, start=1) for spelling in (name, name[:3])}
+_MONTHS["sept"] = 9
 _ISO = re.compile(r"([0-9]{4})([-/.])([0-9]{1,2})\2([0-9]{1,2})(?:[T ][0-9:.,]+(?:Z|[+-][0-9:]+)?)?")
 _NUMERIC_DATE = re.compile(r"([0-9]{1,2})([-/.])([0-9]{1,2})\2([0-9]{4})")
 _DAY_FIRST = re.compile(r"([0-9]{1,2})(?:st|nd|rd|th|\.)?(?: of)?[ -]([a-z]+)\.?,?[ -]([0-9]{4})")

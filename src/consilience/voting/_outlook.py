@@ -2,8 +2,8 @@
 
 An answer has *won* when it passes every rule in every completion of the run, and the vote is *lost* when no answer can
 pass in any completion. Each rule is monotone in the pending votes, so looking at its own worst (or best) completion is
-enough. Without ``one_vote_per_source`` these extremes are attained and, for votes of equal weight, the verdict is exact;
-with it they are bounds: never wrong, at times a call late.
+enough. Without ``one_vote_per_source`` these extremes are attained and, for votes of equal weight, the verdict is
+exact; with it they are bounds: never wrong, at times a call late.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is pending: the calls that are not answered yet, in flight or not even started, and what they may still weigh."""
+"""What is pending: the calls not answered yet, in flight or not even started, and what they may still weigh."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ __all__ = ["StoppingRule", "TallyState", "first_to_stop", "rule_name", "when_set
 class TallyState:
     """What a stopping rule may look at: the tally as it stands, or as it would stand if calls in flight agreed.
 
-    Before another call is started, a rule is also asked about a *supposed* state, in which every call in flight has come
-    back valid, for the leader, with its largest weight. If the rule would stop then, the call is not started.
+    Before another call is started, a rule is also asked about a *supposed* state, in which every call in flight has
+    come back valid, for the leader, with its largest weight. If the rule would stop then, the call is not started.
 
     A state is only good for the call that it was made for: it looks at the running tally and copies nothing.
 
@@ -125,8 +125,8 @@ def when_settled() -> StoppingRule:
     """Stop once the remaining samples cannot change the outcome; ``early_stop=True`` means this rule.
 
     The decision and the winning ballot are always those of the full run. For votes of equal weight without
-    ``one_vote_per_source`` the vote stops at the first moment at which all completions agree; otherwise it may go on for
-    some calls more than it had to.
+    ``one_vote_per_source`` the vote stops at the first moment at which all completions agree; otherwise it may go on
+    for some calls more than it had to.
 
     Returns:
         A rule for ``stop=``.

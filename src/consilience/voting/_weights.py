@@ -93,7 +93,7 @@ class Weigher:
     def _from_function(self, sample: Sample) -> int:
         function: Any = self._weights
         try:
-            weight = function(sample)
+            weight: float = function(sample)
         except Exception as error:
             raise UnusableWeight(f"weights raised {excerpt_error(error)}") from None
         if not _is_weight(weight, self._max_weight):

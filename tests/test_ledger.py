@@ -1,0 +1,309 @@
+"""The ledger against a plain implementation, and early stopping against every completion of short runs."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from consilience.drawing._calls import Call, Drawing, Outcome
+from consilience.replies._reply import Reply
+from consilience.voting import VoteResult, VoteSettings
+from consilience.voting._ledger import VoteLedger
+from consilience.voting._outlook import Outlook
+from consilience.voting._turns import Turns
+
+FAILED = None
+
+
+@dataclass(frozen=True)
+class Said:
+    """What one call comes to in these tests: a vote (None: no JSON), its source and its confidence."""
+
+    vote: str | None
+    source: str | None = None
+    confidence: float = 1.0
+
+    @property
+    def reply(self) -> Reply:
+        content = "nothing to say" if self.vote is None else {"v": self.vote, "w": self.confidence}
+        return Reply(content, source=self.source, confidence=self.confidence)
+
+
+# --- the plain implementation: a loop with Counters; weights are whole quarters, so that sums are exact --------------
+
+
+def plain_decision(said: list[tuple[int, Said]], settings: VoteSettings) -> tuple[str | None, str | None]:
+    """The reason and the winner by the rules of the manual; ``said`` pairs index and outcome."""
+    valid = [(index, each) for index, each in said if each.vote is not None]
+    if not valid or not any(plain_weight(each, settings) for _, each in valid):
+        return "no_valid", None
+    if len(valid) / len(said) < settings.min_valid:
+        return "too_few_valid", None
+    totals: Counter[str] = Counter()
+    supporters: dict[str, set[str | None]] = {}
+    denominator = 0
+    if settings.one_vote_per_source:
+        for source in {each.source for _, each in said}:
+            of_source = [each for _, each in said if each.source == source]
+            choice, weight = plain_plurality(of_source, settings)
+            if choice is not None:
+                totals[choice] += weight
+                denominator += weight
+                supporters.setdefault(choice, set()).add(source)
+            elif settings.count_failures:
+                denominator += plain_source_weight(source, settings)
+    else:
+        for _, each in valid:
+            assert each.vote is not None
+            totals[each.vote] += plain_weight(each, settings)
+            supporters.setdefault(each.vote, set()).add(each.source)
+        denominator = sum(totals.values())
+        if settings.count_failures:
+            denominator += sum(plain_source_weight(each.source, settings) for _, each in said if each.vote is None)
+    if not any(totals.values()):
+        return "tie", None
+    top = max(totals.values())
+    leaders = [vote for vote, total in totals.items() if total == top]
+    if len(leaders) > 1 and settings.abstain_on_tie:
+        return "tie", None
+    winner = next(each.vote for _, each in sorted(valid, key=lambda pair: pair[0]) if each.vote in leaders)
+    assert winner is not None
+    if top / denominator < settings.min_agreement:
+        return "low_agreement", None
+    named = supporters[winner] - {None}
+    if (len(named) or 1) < settings.min_sources:
+        return "too_few_sources", None
+    return None, winner
+
+
+def plain_weight(said: Said, settings: VoteSettings) -> int:
+    if settings.weights is None:
+        return 4
+    if isinstance(settings.weights, dict):
+        return plain_source_weight(said.source, settings)
+    return int(4 * said.confidence)
+
+
+def plain_source_weight(source: str | None, settings: VoteSettings) -> int:
+    return int(4 * settings.weights.get(source, 1)) if isinstance(settings.weights, dict) else 4
+
+
+def plain_plurality(said: list[Said], settings: VoteSettings) -> tuple[str | None, int]:
+    totals: Counter[str] = Counter()
+    for each in said:
+        if each.vote is not None:
+            totals[each.vote] += plain_weight(each, settings)
+    top = [vote for vote, total in totals.items() if total == max(totals.values())]
+    if len(top) != 1:
+        return None, 0
+    return top[0], max(plain_weight(each, settings) for each in said if each.vote == top[0])
+
+
+# --- driving the ledger by hand -------------------------------------------------------------------------------------
+
+
+def sampler(prompt: Any) -> Any:
+    raise AssertionError("the ledger must not call samplers")
+
+
+def new_ledger(settings: VoteSettings, sources: tuple[str, ...] | None = None) -> VoteLedger:
+    return VoteLedger(settings, Turns(sampler if sources is None else dict.fromkeys(sources, sampler), "?"))
+
+
+def start_all(ledger: VoteLedger) -> list[Call]:
+    calls = list(iter(ledger.next_call, None))
+    return [call for call in calls if call is not None]
+
+
+def finish(ledger: VoteLedger) -> VoteResult:
+    return ledger.result(Drawing(abandoned=0, hit_deadline=False, elapsed=0.0))
+
+
+def run(said: list[Said], settings: VoteSettings, order: Iterable[int], sources: Any = None) -> VoteResult:
+    """A run with every call in flight at once (as far as the ledger wants it), outcomes arriving in ``order``."""
+    ledger = new_ledger(settings, sources)
+    waiting: dict[int, Call] = {}
+    for index in order:
+        while not ledger.finished and index not in waiting:
+            call = ledger.next_call()
+            if call is None:
+                break
+            waiting[call.index] = call
+        if ledger.finished:
+            break
+        if index in waiting:
+            ledger.receive(Outcome(waiting.pop(index), said[index].reply))
+    while not ledger.finished:
+        call = ledger.next_call()
+        if call is not None:
+            waiting[call.index] = call
+        index, chosen = waiting.popitem()
+        ledger.receive(Outcome(chosen, said[index].reply))
+    return finish(ledger)
+
+
+def winner_of(result: VoteResult) -> str | None:
+    return None if result.abstained else result.value
+
+
+# --- the full run ----------------------------------------------------------------------------------------------------
+
+
+def some_settings(rng: random.Random, **fixed: Any) -> VoteSettings:
+    options: dict[str, Any] = {
+        "key": "v",
+        "min_valid": rng.choice([0, 0.2, 0.5, 0.6, 5 / 6, 1]),
+        "min_agreement": rng.choice([0, 0.3, 0.5, 0.6, 2 / 3, 0.75, 1]),
+        "count_failures": rng.random() < 0.5,
+        "abstain_on_tie": rng.random() < 0.5,
+        "min_sources": rng.choice([1, 1, 2, 3]),
+        "one_vote_per_source": rng.random() < 0.5,
+        "weights": rng.choice([None, None, "confidence", {"x": 0.5, "y": 0.25}, lambda sample: sample.record["w"]]),
+    }
+    return VoteSettings(**{**options, **fixed})
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_full_runs_decide_as_a_counter_loop_does(seed: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(50):
+        n = rng.randint(1, 12)
+        settings = some_settings(rng, n=n)
+        said = [
+            Said(
+                rng.choice(["a", "a", "b", "c", FAILED]),
+                rng.choice(["x", "y", "z", None]),
+                rng.choice([0, 0.5, 0.75, 1]),
+            )
+            for _ in range(n)
+        ]
+        order = rng.sample(range(n), n)
+        result = run(said, settings, order)
+        assert (result.reason, winner_of(result)) == plain_decision(list(enumerate(said)), settings)
+        assert result.num_samples == n
+        assert not result.stopped_early
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_order_of_arrival_does_not_matter(seed: int) -> None:
+    rng = random.Random(seed)
+    n = 9
+    settings = some_settings(rng, n=n, confidence_field="w")
+    said = [Said(rng.choice("abc"), rng.choice(["x", "y", None]), rng.choice([0.1, 0.2, 0.3, 0.7])) for _ in range(n)]
+    results = [run(said, settings, rng.sample(range(n), n)) for _ in range(5)]
+    assert all(result == results[0] for result in results)
+
+
+# --- early stopping ---------------------------------------------------------------------------------------------------
+
+
+def completions(missing: list[int], choices: dict[int, list[Said]]) -> Iterator[list[tuple[int, Said]]]:
+    for outcome in itertools.product(*(choices[index] for index in missing)):
+        yield list(zip(missing, outcome, strict=True))
+
+
+def outcomes_of_completions(
+    seen: list[tuple[int, Said]], missing: list[int], choices: dict[int, list[Said]], settings: VoteSettings
+) -> set[str | None]:
+    """The winners (None: abstained) over every completion."""
+    return {plain_decision([*seen, *rest], settings)[1] for rest in completions(missing, choices)}
+
+
+def check_outlook(
+    said: list[Said],
+    order: list[int],
+    settings: VoteSettings,
+    choices: dict[int, list[Said]],
+    sources: Any,
+    exact: bool,
+) -> int:
+    """Compare the outlook after every arrival with what every completion comes to; how often it was settled early."""
+    ledger = new_ledger(settings, sources)
+    calls = {call.index: call for call in start_all(ledger)}
+    seen: list[tuple[int, Said]] = []
+    settled = 0
+    for position, index in enumerate(order[:-1]):
+        ledger.receive(Outcome(calls[index], said[index].reply))
+        seen.append((index, said[index]))
+        missing = sorted(order[position + 1 :])
+        if len(missing) > 3:
+            continue
+        winners = outcomes_of_completions(seen, missing, choices, settings)
+        outlook = ledger._state().outlook
+        context = (seen, missing, settings, winners)
+        if outlook is Outlook.WON:
+            assert winners == {plain_decision(seen, settings)[1]}, context
+            assert winners != {None}, context
+        elif outlook is Outlook.LOST:
+            assert winners == {None}, context
+        elif exact:
+            assert len(winners) > 1, context
+        settled += outlook is not Outlook.OPEN
+    return settled
+
+
+EXACT_GRID = [
+    {"min_valid": v, "min_agreement": a, "count_failures": c, "abstain_on_tie": t}
+    for v in (0, 0.6, 1)
+    for a in (0, 0.5, 0.6, 0.8)
+    for c in (True, False)
+    for t in (True, False)
+]
+
+
+@pytest.mark.parametrize("options", EXACT_GRID, ids=str)
+def test_plain_votes_settle_at_the_first_moment_at_which_all_completions_agree(options: dict[str, Any]) -> None:
+    settings = VoteSettings(n=5, key="v", **options)
+    choices = {index: [Said("a"), Said("b"), Said("z"), Said(FAILED)] for index in range(5)}
+    rng = random.Random(str(options))
+    settled = 0
+    for outcome in itertools.product(["a", "b", FAILED], repeat=4):
+        said = [*map(Said, outcome), Said("a")]
+        order = rng.choice([list(range(5)), rng.sample(range(5), 5)])
+        settled += check_outlook(said, order, settings, choices, None, exact=True)
+    assert settled or options["min_agreement"] == options["min_valid"] == 0
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_plain_votes_with_sources_are_exact_too(seed: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(6):
+        n = rng.randint(2, 6)
+        known = rng.random() < 0.5
+        sources = ("x", "y", "z")[: rng.randint(1, 3)] if known else None
+        settings = some_settings(rng, n=n, weights=None, one_vote_per_source=False, min_sources=rng.choice([2, 2, 3]))
+        choices = {index: source_choices(index, sources, [1.0]) for index in range(n)}
+        said = [rng.choice(choices[index]) for index in range(n)]
+        check_outlook(said, rng.sample(range(n), n), settings, choices, sources, exact=True)
+
+
+def source_choices(index: int, sources: tuple[str, ...] | None, confidences: list[float]) -> list[Said]:
+    names = (sources[index % len(sources)],) if sources else ("x", "y", f"new{index}")
+    votes = [Said(v, s, c) for v in ("a", "b", "z") for s in names for c in confidences]
+    return votes + [Said(FAILED, s) for s in names]
+
+
+@pytest.mark.parametrize("weights", [None, "confidence", {"x": 0.5, "y": 0.25}, "function"], ids=str)
+@pytest.mark.parametrize("per_source", [False, True])
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("seed", range(12))
+def test_early_stop_is_sound_with_weights_and_sources(weights: Any, per_source: bool, known: bool, seed: int) -> None:
+    rng = random.Random(seed)
+    function = {"weights": lambda sample: sample.record["w"], "max_weight": 2.0}
+    confidences = [0.25, 1.0] if weights == "confidence" else [0.5, 2.0] if weights == "function" else [1.0]
+    for _ in range(3):
+        n = rng.randint(2, 7 if known else 5)
+        sources = ("x", "y", "z")[: rng.randint(1, 3)] if known else None
+        fixed = function if weights == "function" else {"weights": weights}
+        settings = some_settings(rng, n=n, one_vote_per_source=per_source, **fixed)
+        choices = {index: source_choices(index, sources, confidences) for index in range(n)}
+        said = [rng.choice([s for s in choices[index] if s.vote != "z"]) for index in range(n)]
+        if rng.random() < 0.6:  # agreement makes for early settlements
+            said = [Said("a", each.source, each.confidence) for each in said]
+        check_outlook(said, rng.sample(range(n), n), settings, choices, sources, exact=False)
