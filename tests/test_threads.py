@@ -178,7 +178,7 @@ def test_an_interrupt_from_the_keyboard_ends_the_wait(draw: str) -> None:
             time.sleep(50)
         async def wait_in_task(prompt):
             await asyncio.sleep(50)
-        threading.Timer(0.3, signal.raise_signal, (signal.SIGINT,)).start()
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
         started = time.monotonic()
         try:
             {draw}

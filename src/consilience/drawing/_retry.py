@@ -128,7 +128,7 @@ def _as_wait(wait: Any) -> Any:
     from tenacity.wait import wait_base
 
     if wait is None:
-        return tenacity.wait_exponential_jitter(initial=0.5, max=30, jitter=0.5)
+        return tenacity.wait_exponential(multiplier=0.5, max=30) + tenacity.wait_random(0, 0.5)
     if isinstance(wait, wait_base):
         return wait
     if isinstance(wait, (int, float)) and not isinstance(wait, bool):
