@@ -36,7 +36,9 @@ def fingerprint(settings: VoteSettings) -> str:
 
 def _described(value: Any, depth: int) -> Any:
     """``value`` in plain JSON, without anything that differs from process to process, such as an address."""
-    if value is None or isinstance(value, (str, int, float)):
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if isinstance(value, (str, int, float)):
         return plain(value)
     if depth >= _DEEPEST:
         return _name(type(value))
