@@ -122,7 +122,7 @@ def test_what_differs_differs() -> None:
         (Point(1, 2), [1, 2]),
         ({3, 1, 2}, [1, 2, 3]),
         (frozenset({"b", "a"}), ["a", "b"]),
-        ({1: "a", None: "b", True: "c"} | {2.5: "d"}, {"1": "c", "null": "b", "2.5": "d"}),
+        ({1: "a", None: "b", False: "c", 2.5: "d"}, {"1": "a", "null": "b", "false": "c", "2.5": "d"}),
         (MappingProxyType({"a": 1}), {"a": 1}),
         (OrderedDict(b=1, a=2), {"a": 2, "b": 1}),
         (Address("Bonn", ("a",)), {"city": "Bonn", "lines": ["a"]}),
