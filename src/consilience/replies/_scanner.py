@@ -164,8 +164,7 @@ class _Scanner:
             return self._forget_before(tag_end)
         quote = lexer.other_quote(self.text, position) if other_spelling else ""
         broken = BrokenBrackets(self.found, broken_start, quote)
-        for frame in stack[first:]:
-            broken.push(frame.is_object, ended == End.TOO_DEEP or frame.committed)
+        broken.push(_brackets(stack[first:], ended == End.TOO_DEEP))
         return self._read_broken(broken, position)
 
     def _commit_other_spelling(self, top: Frame, position: int) -> bool:
@@ -216,8 +215,7 @@ class _Scanner:
         child = self._only_child(stack[-1])
         if child and not too_deep and _first_committed(stack) == len(stack):
             self._emit_bare(*child)
-        for frame in stack:
-            broken.push(frame.is_object, too_deep or frame.committed)
+        broken.push(_brackets(stack, too_deep))
 
     def _skip_to_open(self, broken: BrokenBrackets, position: int) -> tuple[int, int]:
         """Go on to the next bracket in a broken container that must be read slowly: its place, and where to go on.
@@ -278,4 +276,11 @@ class _Scanner:
 
 
 def _first_committed(stack: list[Frame]) -> int:
-    return next((index for index, frame in enumerate(stack) if frame.committed), len(stack))
+    for index, frame in enumerate(stack):
+        if frame.committed:
+            return index
+    return len(stack)
+
+
+def _brackets(frames: list[Frame], all_broken: bool) -> list[tuple[bool, bool]]:
+    return [(frame.is_object, all_broken or frame.committed) for frame in frames]
