@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from consilience.drawing import Call, Drawing, Outcome, _flight, _schedule, draw_in_tasks, draw_in_threads
+from consilience.drawing import Call, Drawing, Outcome, _flight, _schedule, draw_in_threads
+from consilience.drawing._tasks import draw_in_tasks
 from consilience.testing import AsyncReplaySampler, Delayed, Hang, ReplaySampler
 
 MODES = ["threads", "tasks", "tasks with plain samplers"]
@@ -508,7 +509,39 @@ def test_a_limiter_cannot_hide_an_error(mode: str, ledger: Any, concurrency: int
     assert errors == ["the limiter suppressed the sampler's error"]
 
 
-def test_an_error_of_the_ledger_leaves_nothing_running(mode: str, ledger: Any, no_new_threads: None) -> None:
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_an_error_at_any_point_leaves_nothing_running(
+    mode: str, ledger: Any, concurrency: int, no_new_threads: None
+) -> None:
+    """An interrupt may come whenever the driver talks to the ledger; here it comes at each such moment once."""
+
+    class BrokenLedger(ledger):  # type: ignore[misc, valid-type]
+        moments = 0
+
+        def _count(self) -> None:
+            self.moments += 1
+            if self.moments == self.broken_at:
+                raise KeyboardInterrupt
+
+        def next_call(self) -> Call | None:
+            self._count()
+            return super().next_call()
+
+        def receive(self, outcome: Outcome) -> None:
+            self._count()
+            super().receive(outcome)
+
+    for broken_at in range(1, 11):
+        sampler = replay(mode, ["x"] * 5)
+        run = BrokenLedger(5, sampler)
+        run.broken_at = broken_at
+        with pytest.raises(KeyboardInterrupt):
+            draw(mode, run, concurrency=concurrency)
+        assert run.moments == broken_at
+        assert mode != "tasks" or sampler.in_flight == 0
+
+
+def test_an_error_of_the_ledger_cancels_what_runs(mode: str, ledger: Any, no_new_threads: None) -> None:
     class BrokenLedger(ledger):  # type: ignore[misc, valid-type]
         def receive(self, outcome: Outcome) -> None:
             raise ZeroDivisionError("a bug")
