@@ -186,8 +186,10 @@ class Judge:
                 verdict = tried
             else:
                 ambiguous = ambiguous or tried.ballot != verdict.ballot
-                if self._settings.prefer == "last" and tried.start > verdict.start:
-                    verdict = tried
+                if self._settings.prefer == "last":
+                    verdict = tried if tried.start > verdict.start else verdict
+                elif ambiguous:
+                    break
         if isinstance(verdict, _Refusal):
             verdict = self._last_resort(reading, verdict)
         return verdict, ambiguous
