@@ -332,7 +332,14 @@ def test_early_stop_is_sound_with_weights_and_sources(weights: Any, per_source: 
 
 def test_a_pending_call_with_a_lower_index_can_win_a_tie_for_an_answer_with_more_sources() -> None:
     settings = VoteSettings(
-        n=10, key="v", min_valid=0, min_agreement=0, abstain_on_tie=False, min_sources=3, early_stop=True
+        n=10,
+        key="v",
+        min_valid=0,
+        min_agreement=0,
+        abstain_on_tie=False,
+        min_sources=3,
+        early_stop=True,
+        eager=True,  # every call is in flight before the first outcome arrives
     )
     sources = ("x", "y", "z", "w")
     teams = {1: "a", 5: "a", 9: "a", 2: "b", 3: "b", 0: "b"}  # a has three votes of one source, b lacks call 0
