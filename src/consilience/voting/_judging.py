@@ -114,6 +114,7 @@ class Judge:
         if isinstance(content, (bytes, bytearray)):
             content = bytes(content).decode("utf-8", errors="replace")
         if isinstance(content, str):
+            content = str.__str__(content)  # a subclass may have overridden anything
             verdict, ambiguous, truncated = self._text(content, cut_off)
         else:
             verdict, ambiguous, truncated = self._object(content), False, False
