@@ -167,7 +167,7 @@ class ContainerReader:
         The C scanner is asked only past the place where it last failed, and only a few times in a text: together with
         the slow reading, no character is read more than a fixed number of times.
         """
-        if start < self._fast_from:
+        if start < self._fast_from or not lexer.JSON_BEGINNING.match(self.text, start):
             return None
         value, end = self._scan_once(True, start)
         slip = False

@@ -227,11 +227,15 @@ class _Scanner:
         while mark := mark_at(text, position):
             char = mark.group()
             start, position = mark.span()
+            if char[0] == '"' and len(char) > 1:
+                continue  # a whole string
             if char in "}]":
                 broken.close(char == "}")
                 if not broken:
                     self._add_piece(broken.start, position, True)
                     return -1, position
+            elif char in "{[" and not lexer.PROSE.match(text, start):
+                broken.push([(char == "{", False)])  # what follows shows that it holds no JSON
             elif char in "{[":
                 fast = self.reader.read_fast(start)
                 if fast is None:
