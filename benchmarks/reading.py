@@ -79,9 +79,8 @@ def main() -> None:
     print(f"strict / langchain-core: {to_langchain:.3f} (at most 0.167) {verdict(to_langchain <= 1 / 6)}")
     print(f"lenient yield: {lenient[0]:.4f} (at least 0.985) {verdict(lenient[0] >= 0.985)}")
     print(f"repair yield: {repaired[0]:.4f} (at least 0.990) {verdict(repaired[0] >= 0.99)}")
-    print(
-        f"repair correct: {repaired[1]:.4f} (json_repair {figures['json_repair'][1]:.4f}) {verdict(repaired[1] >= figures['json_repair'][1])}"
-    )
+    peer = figures["json_repair"][1]
+    print(f"repair correct: {repaired[1]:.4f} (json_repair {peer:.4f}) {verdict(repaired[1] >= peer)}")
 
 
 if __name__ == "__main__":

@@ -66,9 +66,9 @@ def main() -> None:
     memory = peak_memory(lambda: tally(many, key="team"))
     half_memory = peak_memory(lambda: tally(many[: REPLIES // 2], key="team"))
     print(
-        f"tally of {REPLIES:,} replies: {took:.2f} s (at most 3) {verdict(took <= 3)}, twice the half: {took / half:.2f}"
+        f"tally of {REPLIES:,} replies: {took:.2f} s (at most 3) {verdict(took <= 3)}, {took / half:.2f} times the half"
     )
-    print(f"memory {memory / REPLIES:.0f} bytes a reply, twice the half: {memory / half_memory:.2f}")
+    print(f"memory {memory / REPLIES:.0f} bytes a reply, {memory / half_memory:.2f} times the half")
 
 
 if __name__ == "__main__":
