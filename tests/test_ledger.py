@@ -253,7 +253,7 @@ def check_outlook(
         ledger.receive(Outcome(calls[index], said[index].reply))
         seen.append((index, said[index]))
         missing = sorted(order[position + 1 :])
-        if len(missing) > 3:
+        if len(missing) > 3 or not choices.keys() >= set(missing):
             continue
         winners = outcomes_of_completions(seen, missing, choices, settings)
         outlook = ledger._state().outlook
@@ -328,6 +328,33 @@ def test_early_stop_is_sound_with_weights_and_sources(weights: Any, per_source: 
         if rng.random() < 0.6:  # agreement makes for early settlements
             said = [Said("a", each.source, each.confidence) for each in said]
         check_outlook(said, rng.sample(range(n), n), settings, choices, sources, exact=False)
+
+
+@pytest.mark.parametrize(("abstain_on_tie", "min_agreement"), [(True, 0), (False, 0), (True, 0.6)])
+@pytest.mark.parametrize("weights", [None, "confidence"])
+@pytest.mark.parametrize("sources", [None, ("x", "y")], ids=["unknown", "known"])
+def test_every_short_run_with_a_voice_per_source_is_sound(
+    sources: Any, weights: Any, abstain_on_tie: bool, min_agreement: float
+) -> None:
+    n = 4
+    settings = VoteSettings(
+        n=n,
+        key="v",
+        min_valid=0,
+        min_agreement=min_agreement,
+        one_vote_per_source=True,
+        weights=weights,
+        abstain_on_tie=abstain_on_tie,
+    )
+    choices = {index: source_choices(index, sources, [0.25, 1.0] if weights else [1.0]) for index in range(n)}
+    seen = [[said for said in choices[index] if said.vote in ("a", "b")] for index in range(n - 1)]
+    settled = sum(
+        check_outlook(
+            [*said, choices[n - 1][0]], list(range(n)), settings, {n - 1: choices[n - 1]}, sources, exact=False
+        )
+        for said in itertools.product(*seen)
+    )
+    assert settled
 
 
 def test_a_pending_call_with_a_lower_index_can_win_a_tie_for_an_answer_with_more_sources() -> None:
