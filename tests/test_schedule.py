@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import heapq
 import random
@@ -16,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from consilience.drawing import Call, Drawing, Outcome, _flight, _schedule, draw_in_threads
+from consilience.drawing._gate import Gate
 from consilience.drawing._tasks import draw_in_tasks
 from consilience.testing import AsyncReplaySampler, Delayed, Hang, ReplaySampler
 
@@ -73,7 +75,7 @@ def simulate(
         for module in (_flight, _schedule):
             patch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: clock.now))
         schedule = _schedule.Schedule(
-            ledger, concurrency=concurrency, timeout=timeout, deadline=deadline, raise_on=(), limited=False
+            ledger, concurrency=concurrency, timeout=timeout, deadline=deadline, raise_on=(), gate=Gate.of(None)
         )
         running: list[tuple[float, int, _flight.Flight]] = []
         most = 0
@@ -335,6 +337,33 @@ def test_a_finished_ledger_ends_the_run_at_once(mode: str, ledger: Any) -> None:
         assert sampler.cancelled == (2 if mode == "tasks" else 0)
 
 
+@pytest.mark.parametrize("concurrency", [1, 2])
+@pytest.mark.parametrize("mode", ["threads", "tasks with plain samplers"])
+def test_calls_for_which_the_system_has_no_thread_have_failed(
+    mode: str, ledger: Any, monkeypatch: pytest.MonkeyPatch, concurrency: int
+) -> None:
+    def refuse(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    run = ledger(3, str)
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    drawing = draw(mode, run, concurrency=concurrency, timeout=60)
+    assert [str(outcome.error) for outcome in run.outcomes] == ["can't start new thread"] * 3
+    assert drawing.abandoned == 0
+
+
+def test_what_is_no_exception_is_raised_even_if_it_comes_together_with_the_deciding_reply() -> None:
+    run = SimulatedLedger(2, enough=1)
+    schedule = _schedule.Schedule(
+        run, concurrency=2, timeout=None, deadline=None, raise_on=(KeyError,), gate=Gate.of(None)
+    )
+    first, second = schedule.launches()
+    schedule.land(first, first.landed("x", hint=""))
+    assert run.finished
+    with pytest.raises(SystemExit):
+        schedule.land(second, SystemExit(3))
+
+
 def test_infinite_time_limits_are_no_limits(mode: str, ledger: Any) -> None:
     run = ledger(2, replay(mode, ["x", "x"], delay=0.01))
     drawing = draw(mode, run, concurrency=2, timeout=float("inf"), deadline=float("inf"))
@@ -459,6 +488,92 @@ def test_a_call_behind_a_limiter_times_out(mode: str, ledger: Any) -> None:
         drawing = draw(mode, run, concurrency=2, timeout=0.1, limiter=SemaphoreOfBothKinds())
         assert [outcome.timed_out for outcome in run.outcomes] == [True, True]
         assert drawing.elapsed < 5
+
+
+class Stubborn:
+    """Hangs until it is released, in a thread or as a task that ignores its cancellation."""
+
+    def __init__(self, mode: str, hanging: int) -> None:
+        self.hanging = hanging
+        self.calls = 0
+        self.released = threading.Event()
+        self.sampler = self.ask_as_task if mode == "tasks" else self.ask
+
+    def ask(self, prompt: str) -> str:
+        self.calls += 1
+        if self.calls <= self.hanging:
+            self.released.wait(20)
+        return "x"
+
+    async def ask_as_task(self, prompt: str) -> str:
+        self.calls += 1
+        if self.calls <= self.hanging:
+            while not self.released.is_set():
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.sleep(0.005)
+        return "x"
+
+
+@pytest.mark.parametrize("mode", ["threads", "tasks"])
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_who_waits_behind_calls_that_were_given_up_is_given_up_too(mode: str, ledger: Any, concurrency: int) -> None:
+    stubborn = Stubborn(mode, hanging=2)
+    run = ledger(4, stubborn.sampler)
+    releasing = threading.Timer(15, stubborn.released.set)
+    releasing.start()
+    try:
+        drawing = draw(mode, run, concurrency=concurrency, timeout=0.1, limiter=SemaphoreOfBothKinds())
+    finally:
+        releasing.cancel()
+        stubborn.released.set()
+    assert [outcome.timed_out for outcome in run.outcomes] == [True] * 4
+    assert drawing.elapsed < 10
+    time.sleep(0.1)
+    assert stubborn.calls == 2  # the others were never made, not even when the limiter let them in
+
+
+def test_a_place_that_becomes_free_is_used_in_spite_of_a_call_that_keeps_another(ledger: Any) -> None:
+    stubborn = Stubborn("threads", hanging=1)
+    run = ledger(6, stubborn.sampler)
+    try:
+        draw("threads", run, concurrency=6, timeout=0.3, limiter=SemaphoreOfBothKinds())
+    finally:
+        stubborn.released.set()
+    assert sorted(outcome.timed_out for outcome in run.outcomes) == [False] * 5 + [True]
+
+
+def test_a_limiter_that_another_run_has_jammed(ledger: Any) -> None:
+    stubborn, limiter = Stubborn("threads", hanging=2), SemaphoreOfBothKinds()
+    try:
+        draw("threads", ledger(2, stubborn.sampler), concurrency=2, timeout=0.1, limiter=limiter)
+        run = ledger(2, lambda prompt: "x")
+        drawing = draw("threads", run, concurrency=1, timeout=0.1, limiter=limiter)
+        assert [outcome.timed_out for outcome in run.outcomes] == [True, True]
+        assert drawing.elapsed < 10
+    finally:
+        stubborn.released.set()
+
+
+def test_calls_that_wait_for_the_limiter_are_not_made_after_the_end(mode: str, ledger: Any) -> None:
+    calls = []
+
+    def refuse(prompt: str) -> None:
+        calls.append(prompt)
+        time.sleep(0.02)
+        raise PermissionError
+
+    async def refuse_as_task(prompt: str) -> None:
+        calls.append(prompt)
+        await asyncio.sleep(0.02)
+        raise PermissionError
+
+    run = ledger(9, refuse_as_task if mode == "tasks" else refuse)
+    with pytest.raises(PermissionError):
+        draw(mode, run, concurrency=9, raise_on=(PermissionError,), limiter=SemaphoreOfBothKinds())
+    made = len(calls)
+    time.sleep(0.2)
+    assert made <= len(calls) <= made + 1  # one may have passed the limiter just before the end
+    assert made < 5
 
 
 @pytest.mark.usefixtures("no_new_threads")

@@ -187,12 +187,3 @@ def test_an_interrupt_from_the_keyboard_ends_the_wait(draw: str) -> None:
         """
     )
     assert (done.stdout, done.stderr) == ("interrupted True\n", "")
-
-
-def test_threads_that_cannot_be_started_are_an_error_not_a_hang(ledger: Any, monkeypatch: Any) -> None:
-    def refuse(self: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr(threading.Thread, "start", refuse)
-    with pytest.raises(RuntimeError, match="can't start new thread"):
-        draw_in_threads(ledger(2, str), concurrency=2)

@@ -25,13 +25,15 @@ def current_flight() -> Flight | None:
 class Flight:
     """One call in flight. Its clock runs from ``begin``, so that waiting for a limiter is not counted.
 
-    ``retries`` and ``given_up`` are how a retrying sampler and the driver talk, across threads.
+    ``launched`` is when it was started, a wait for the limiter included. ``retries`` and ``given_up`` are how a
+    retrying sampler and the driver talk, across threads.
     """
 
-    __slots__ = ("begun", "call", "given_up", "retries")
+    __slots__ = ("begun", "call", "given_up", "launched", "retries")
 
     def __init__(self, call: Call) -> None:
         self.call = call
+        self.launched = time.perf_counter()
         self.begun: float | None = None
         self.retries = 0
         self.given_up = False

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ._calls import Drawing, Ledger
 from ._flight import Flight, Landing
+from ._gate import Gate
 
 __all__ = ["Schedule"]
 
@@ -31,14 +32,14 @@ class Schedule:
         timeout: float | None,
         deadline: float | None,
         raise_on: tuple[type[BaseException], ...],
-        limited: bool,
+        gate: Gate,
     ) -> None:
         self._ledger = ledger
         self._concurrency = concurrency
         self._timeout = timeout
         self._deadline = deadline
         self._raise_on = raise_on
-        self._limited = limited
+        self._gate = gate
         self._in_flight: dict[int, Flight] = {}
         self._hit_deadline = False
         self._started = time.perf_counter()
@@ -55,7 +56,7 @@ class Schedule:
             if call is None:
                 return
             flight = Flight(call)
-            if not self._limited:
+            if not self._gate.limits:
                 flight.begin()
             self._in_flight[call.index] = flight
             yield flight
@@ -76,20 +77,23 @@ class Schedule:
         if self._deadline is not None:
             wait = min(wait, self._started + self._deadline - now)
         if self._timeout is not None:
-            begun = min((flight.begun for flight in self._in_flight.values() if flight.begun is not None), default=now)
-            wait = min(wait, begun + self._timeout - now)
+            clocks = map(self._clock, self._in_flight.values())
+            started = min((clock for clock in clocks if clock is not None), default=now)
+            wait = min(wait, started + self._timeout - now)
         return max(wait, 0.0)
 
     def land(self, flight: Flight, landing: Landing) -> None:
-        """Hand what came of a call to the ledger; what comes late, or after the end, is ignored.
+        """Hand what came of a call to the ledger; what comes late is ignored, and an outcome after the end.
 
         Raises:
             BaseException: what the sampler raised, if it is no Exception or of a type in ``raise_on``.
         """
-        if self._in_flight.pop(flight.call.index, None) is None or self._ledger.finished:
+        if self._in_flight.pop(flight.call.index, None) is None:
             return
         if isinstance(landing, BaseException):
             raise landing
+        if self._ledger.finished:
+            return
         if landing.error is not None and isinstance(landing.error, self._raise_on):
             raise landing.error
         # Whether a call took too long is a fact of the call, not of when its driver came round to looking.
@@ -101,20 +105,27 @@ class Schedule:
         if self._timeout is None:
             return []
         latest = time.perf_counter() - self._timeout
-        overdue = [f for f in self._in_flight.values() if f.begun is not None and f.begun < latest]
+        clocks = [(flight, self._clock(flight)) for flight in self._in_flight.values()]
+        overdue = [flight for flight, started in clocks if started is not None and started < latest]
         for flight in overdue:
-            flight.given_up = True
+            self._gate.give_up(flight)
             self.land(flight, flight.timed_out())
         return overdue
 
     def close(self) -> None:
         """Give up whatever is still in flight."""
         for flight in self._in_flight.values():
-            flight.given_up = True
+            self._gate.give_up(flight)
 
     def drawing(self, abandoned: int) -> Drawing:
         """How the run went."""
         return Drawing(abandoned, self._hit_deadline, time.perf_counter() - self._started)
+
+    def _clock(self, flight: Flight) -> float | None:
+        """Since when the time of a call runs; None, it does not, while the call waits at a gate that may still open."""
+        if flight.begun is not None or self._gate.jammed_since is None:
+            return flight.begun
+        return max(flight.launched, self._gate.jammed_since)
 
     def _is_late(self) -> bool:
         return self._deadline is not None and time.perf_counter() - self._started >= self._deadline

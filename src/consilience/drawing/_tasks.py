@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Collection
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager
 from contextvars import Context, copy_context
 from functools import partial
 from typing import Any
 
 from ._calls import Drawing, Ledger
 from ._flight import Flight, Landing
+from ._gate import Gate
 from ._samplers import close_awaitable, is_async_sampler, is_awaitable
 from ._schedule import Schedule
 from ._workers import WorkerPool
@@ -43,7 +44,8 @@ async def draw_in_tasks(
     Args:
         ledger: what to call, and where the outcomes go.
         concurrency: the most calls in flight, at least 1.
-        timeout: seconds for one call, retries included, waiting for the limiter not.
+        timeout: seconds for one call, retries included, waiting for the limiter not (unless nothing but calls that
+            were given up is inside it).
         deadline: seconds for the whole run.
         raise_on: types of exceptions of a sampler that end the run and are raised here.
         limiter: entered around each call.
@@ -54,15 +56,15 @@ async def draw_in_tasks(
     Raises:
         BaseException: what a sampler raised, if it is no Exception or of a type in ``raise_on``.
     """
+    gate = Gate.of(limiter)
     schedule = Schedule(
         ledger,
         concurrency=concurrency,
         timeout=timeout,
         deadline=deadline,
         raise_on=raise_on,
-        limited=limiter is not None,
+        gate=gate,
     )
-    gate: AbstractAsyncContextManager[Any] = nullcontext() if limiter is None else limiter
     inbox = _Inbox()
     pool = WorkerPool()
     tasks: dict[Flight, asyncio.Task[Landing]] = {}
@@ -116,14 +118,17 @@ class _Inbox:
         return arrived
 
 
-async def _fly(
-    flight: Flight, gate: AbstractAsyncContextManager[Any], pool: WorkerPool, begun: Callable[[], None]
-) -> Landing:
+async def _fly(flight: Flight, gate: Gate, pool: WorkerPool, begun: Callable[[], None]) -> Landing:
     try:
-        async with gate:
-            if flight.begin():
-                begun()
-            return flight.landed(await _content(flight, pool), hint="await it inside the sampler")
+        async with gate.limiter:
+            if not gate.admit(flight):
+                return flight.timed_out()
+            try:
+                if flight.begin():
+                    begun()
+                return flight.landed(await _content(flight, pool), hint="await it inside the sampler")
+            finally:
+                gate.release(flight)
         raise RuntimeError("the limiter suppressed the sampler's error")
     except asyncio.CancelledError:
         raise

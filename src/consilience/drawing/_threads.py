@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from contextvars import Context, copy_context
 from functools import partial
 from queue import Empty, SimpleQueue
@@ -11,6 +11,7 @@ from typing import Any
 
 from ._calls import Drawing, Ledger
 from ._flight import Flight, Landing
+from ._gate import Gate
 from ._schedule import Schedule
 from ._workers import WorkerPool
 
@@ -37,7 +38,8 @@ def draw_in_threads(
     Args:
         ledger: what to call, and where the outcomes go.
         concurrency: the most calls in flight, at least 1.
-        timeout: seconds for one call, retries included, waiting for the limiter not.
+        timeout: seconds for one call, retries included, waiting for the limiter not (unless nothing but calls that
+            were given up is inside it).
         deadline: seconds for the whole run.
         raise_on: types of exceptions of a sampler that end the run and are raised here.
         limiter: entered around each call.
@@ -48,34 +50,37 @@ def draw_in_threads(
     Raises:
         BaseException: what a sampler raised, if it is no Exception or of a type in ``raise_on``.
     """
+    gate = Gate.of(limiter)
     schedule = Schedule(
         ledger,
         concurrency=concurrency,
         timeout=timeout,
         deadline=deadline,
         raise_on=raise_on,
-        limited=limiter is not None,
+        gate=gate,
     )
-    gate: AbstractContextManager[Any] = nullcontext() if limiter is None else limiter
     if concurrency == 1 and timeout is None and deadline is None:
         return _draw_here(schedule, gate)
     return _draw_with_workers(schedule, gate)
 
 
-def _draw_here(schedule: Schedule, gate: AbstractContextManager[Any]) -> Drawing:
+def _draw_here(schedule: Schedule, gate: Gate) -> Drawing:
     for flight in schedule.launches():
         schedule.land(flight, _fly(flight, copy_context(), gate, _do_nothing))
     return schedule.drawing(abandoned=0)
 
 
-def _draw_with_workers(schedule: Schedule, gate: AbstractContextManager[Any]) -> Drawing:
+def _draw_with_workers(schedule: Schedule, gate: Gate) -> Drawing:
     inbox: SimpleQueue[Message] = SimpleQueue()
     pool = WorkerPool()
     try:
         while True:
             for flight in schedule.launches():
                 begun = partial(inbox.put, (flight, None))
-                pool.submit(partial(_fly, flight, copy_context(), gate, begun), partial(_post, inbox, flight))
+                try:
+                    pool.submit(partial(_fly, flight, copy_context(), gate, begun), partial(_post, inbox, flight))
+                except RuntimeError as error:  # the system has no thread left: that call has failed, not the vote
+                    schedule.land(flight, flight.failed(error))
             if schedule.over():
                 return schedule.drawing(abandoned=pool.busy)
             for flight, landing in _arrivals(inbox, schedule.patience()):
@@ -87,12 +92,17 @@ def _draw_with_workers(schedule: Schedule, gate: AbstractContextManager[Any]) ->
         pool.close()
 
 
-def _fly(flight: Flight, context: Context, gate: AbstractContextManager[Any], begun: Callable[[], None]) -> Landing:
+def _fly(flight: Flight, context: Context, gate: Gate, begun: Callable[[], None]) -> Landing:
     try:
-        with gate:
-            if flight.begin():
-                begun()
-            return flight.landed(context.run(flight.invoke), hint="use avote")
+        with gate.limiter:
+            if not gate.admit(flight):
+                return flight.timed_out()
+            try:
+                if flight.begin():
+                    begun()
+                return flight.landed(context.run(flight.invoke), hint="use avote")
+            finally:
+                gate.release(flight)
         raise RuntimeError("the limiter suppressed the sampler's error")
     except BaseException as error:
         return flight.failed(error)

@@ -33,13 +33,23 @@ class WorkerPool:
         return self._busy
 
     def submit(self, job: Callable[[], T], deliver: Callable[[T], None]) -> None:
-        """Run ``deliver(job())`` in a thread. By the time of delivery the job does not count as busy any more."""
+        """Run ``deliver(job())`` in a thread. By the time of delivery the job does not count as busy any more.
+
+        Raises:
+            RuntimeError: the system has no thread left; the job will not be run.
+        """
         with self._lock:
             self._busy += 1
             short_of_threads = self._busy > self._threads
             self._threads += short_of_threads
         if short_of_threads:
-            threading.Thread(target=self._work, name="consilience-worker", daemon=True).start()
+            try:
+                threading.Thread(target=self._work, name="consilience-worker", daemon=True).start()
+            except RuntimeError:
+                with self._lock:
+                    self._busy -= 1
+                    self._threads -= 1
+                raise
         self._jobs.put((job, deliver))
 
     def close(self) -> None:
