@@ -47,6 +47,11 @@ class MissingExtraError(ConsilienceError, ImportError):
     def __init__(self, extra: str, distribution: str, what: str) -> None:
         super().__init__(f'{what} needs {distribution}: pip install "consilience[{extra}]"')
         self.extra = extra
+        self.distribution = distribution
+        self.what = what
+
+    def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str, str]]:
+        return type(self), (self.extra, self.distribution, self.what)
 
 
 class AbstainError(ConsilienceError):

@@ -32,5 +32,8 @@ class ReadOnlyMapping(Mapping[str, V], Generic[V]):
     def __len__(self) -> int:
         return len(self._items)
 
+    def __reduce__(self) -> tuple[type[ReadOnlyMapping[V]], tuple[dict[str, V]]]:
+        return type(self), (self._items,)
+
     def __repr__(self) -> str:
         return repr(self._items)
