@@ -1,4 +1,4 @@
-"""Respelling: a broken piece with its typographic quotes as JSON's, and its NaNs kept safe from repair."""
+"""Respelling: a broken piece with its typographic quotes and Python literals as JSON's, its NaNs safe from repair."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 __all__ = ["Respelled", "respell", "restore_constants"]
 
 _CONSTANTS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
+_PYTHON = {"True": "true", "False": "false", "None": "null"}
 _MARK = "\ue000"  # a private character: it marks a constant that was written as text
 
 # Typographic quotes open and close in many ways: “a”, „a“, ”a”, “a", ‘a’, ‚a‘.
 _DOUBLE = "“”„‟"
 _SINGLE = "‘’‚‛"
-_WORTH_A_LOOK = re.compile(r"[%s%s]|NaN|Infinity" % (_DOUBLE, _SINGLE))
-_STOP = re.compile(r"""["'%s%s]|(?<![\w.-])(?:NaN|-?Infinity)(?![\w.])""" % (_DOUBLE, _SINGLE))
+_WORTH_A_LOOK = re.compile(r"[%s%s]|NaN|Infinity|True|False|None" % (_DOUBLE, _SINGLE))
+_STOP = re.compile(r"""["'%s%s]|(?<![\w.-])(?:NaN|-?Infinity|True|False|None)(?![\w.])""" % (_DOUBLE, _SINGLE))
 _BEFORE_STRING = re.compile(r"[{\[,:][ \t\r\n]{0,40}\Z")
 _AFTER_STRING = re.compile(r"[ \t]{0,20}(?:[,:}\]]|\r?\n|\Z)")
 _CLOSINGS = {
@@ -34,7 +35,7 @@ class Respelled(NamedTuple):
 
 
 def respell(piece: str) -> Respelled:
-    """Write what stands in typographic quotes as JSON strings, and constants that JSON lacks as marked strings.
+    """Write typographic strings and Python literals as JSON's, and constants that JSON lacks as marked strings.
 
     What stands inside strings in other quotes is text. A quote opens a string where JSON's structure leads to one, and
     the first that structure can follow closes it, not counting inner pairs of typographic quotes.
@@ -48,7 +49,10 @@ def respell(piece: str) -> Respelled:
     while stop := _STOP.search(piece, position):
         start, position = stop.span()
         char = stop.group()
-        if char not in _CLOSINGS:
+        if char in _PYTHON:
+            out += [piece[done:start], _PYTHON[char]]
+            done = position
+        elif char not in _CLOSINGS:
             out += [piece[done:start], f'"{_MARK}{char}"']
             done = position
             has_constants = True
