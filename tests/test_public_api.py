@@ -18,7 +18,7 @@ import consilience
 import consilience.testing
 
 PACKAGE = Path(consilience.__file__).parent
-ROOMS = ("_version", "_errors", "_canonical", "replies", "drawing", "evidence", "voting", "merging")
+ROOMS = ("_version", "_errors", "_canonical", "_coroutines", "replies", "drawing", "evidence", "voting", "merging")
 """From the bottom to the top: a room imports from those before it only."""
 HEAVY = (
     "pydantic",

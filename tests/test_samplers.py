@@ -11,8 +11,8 @@ from unittest.mock import AsyncMock, Mock
 
 import pytest
 
+from consilience._coroutines import close_awaitable, is_awaitable
 from consilience.drawing import is_async_sampler, require_sync_sampler
-from consilience.drawing._samplers import close_awaitable, is_awaitable
 
 
 async def ask(prompt: str, extra: int = 0) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import functools
 import inspect
 import math
 import os
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from consilience import _errors
+from consilience import _errors, all_of
 from consilience.voting import VoteSettings, avote, tally, vote, when_settled
 from consilience.voting._fingerprint import fingerprint
 from consilience.voting._settings import JUDGING_OPTIONS, VoteOptions, merged_settings
@@ -122,13 +123,43 @@ def test_unknown_key_words_are_type_errors_with_a_hint() -> None:
         VoteSettings(nn=5)  # type: ignore[call-arg]
 
 
-@pytest.mark.parametrize("name", ["key", "validator", "normalize", "weights", "stop", "on_sample"])
-def test_asynchronous_functions_are_type_errors_where_nobody_would_await_them(name: str) -> None:
-    async def function(value: Any) -> Any:
+async def asynchronous(value: Any) -> Any:
+    raise AssertionError
+
+
+class AsynchronousCall:
+    async def __call__(self, value: Any) -> Any:
         raise AssertionError
 
-    with pytest.raises(TypeError, match=f"{name} must be a plain function"):
-        VoteSettings(**{name: function})
+
+@pytest.mark.parametrize("function", [asynchronous, functools.partial(asynchronous), AsynchronousCall()], ids=repr)
+@pytest.mark.parametrize(
+    ("name", "wrap"),
+    [
+        *((name, lambda function: function) for name in ("key", "validator", "normalize", "weights", "on_sample")),
+        ("stop", lambda function: function),
+        ("stop", lambda function: [when_settled(), function]),
+        ("key", lambda function: ("team", function)),
+        ("key", lambda function: ("team", ("size", function))),
+        ("normalize", lambda function: {"team": function}),
+    ],
+)
+def test_asynchronous_functions_are_type_errors_where_nobody_would_await_them(
+    name: str, wrap: Any, function: Any
+) -> None:
+    for call in call_verbs(name, wrap(function)):
+        with pytest.raises(TypeError, match=f"{name} must be a plain function, got the asynchronous"):
+            call()
+
+
+def test_an_asynchronous_validator_among_several() -> None:
+    with pytest.raises(TypeError, match="validator must be a plain function"):
+        all_of(lambda record: True, AsynchronousCall())
+
+
+def test_a_rule_that_returns_an_awaitable_stops_nothing() -> None:
+    with pytest.raises(TypeError, match="stop must be a plain function"):
+        vote(lambda prompt: "{}", "?", stop=lambda state: asynchronous(state))  # type: ignore[arg-type, return-value]
 
 
 def test_repair_without_its_extra_is_an_import_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -245,8 +245,8 @@ async def asynchronous(record: Any) -> Any:
         (lambda: from_jsonschema([]), TypeError, "schema must be a dict, got list"),
         (lambda: from_jsonschema({"type": "integr"}), SettingsError, "schema must be a valid JSON Schema"),
         (lambda: as_validator("field"), TypeError, "got str"),
-        (lambda: as_validator(asynchronous), TypeError, "got an asynchronous one"),
-        (lambda: all_of(asynchronous), TypeError, "got an asynchronous one"),
+        (lambda: as_validator(asynchronous), TypeError, "got the asynchronous"),
+        (lambda: all_of(asynchronous), TypeError, "got the asynchronous"),
     ],
 )
 def test_bad_validators(make: Any, error: type[Exception], message: str) -> None:

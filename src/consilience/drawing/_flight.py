@@ -6,8 +6,8 @@ import time
 from contextvars import ContextVar
 from typing import Any
 
+from .._coroutines import close_awaitable, is_awaitable
 from ._calls import Call, Outcome
-from ._samplers import close_awaitable, is_awaitable
 
 __all__ = ["Flight", "Landing", "current_flight"]
 

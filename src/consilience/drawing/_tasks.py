@@ -10,10 +10,11 @@ from contextvars import Context, copy_context
 from functools import partial
 from typing import Any
 
+from .._coroutines import close_awaitable, is_awaitable
 from ._calls import Drawing, Ledger
 from ._flight import Flight, Landing
 from ._gate import Gate
-from ._samplers import close_awaitable, is_async_sampler, is_awaitable
+from ._samplers import is_async_sampler
 from ._schedule import Schedule
 from ._workers import WorkerPool
 

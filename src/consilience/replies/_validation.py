@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import Any
 
+from .._coroutines import require_plain_function
 from .._errors import MissingExtraError, SettingsError
 
 __all__ = [
@@ -82,8 +82,7 @@ def as_validator(validator: Any) -> Validator | None:
             "validator must be None, a callable, a pydantic model class or a JSON Schema dict, "
             f"got {type(validator).__name__}"
         )
-    if inspect.iscoroutinefunction(validator) or inspect.iscoroutinefunction(type(validator).__call__):
-        raise TypeError("validator must be a plain function, got an asynchronous one")
+    require_plain_function("validator", validator)
     result: Validator = validator
     return result
 

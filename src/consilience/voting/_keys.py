@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from .._coroutines import require_plain_function
 from .._errors import SettingsError
 from ._excerpts import excerpt_error
 
@@ -43,6 +44,7 @@ def key_reader(key: Key) -> KeyReader:
     if isinstance(key, tuple):
         return _tuple_reader(key)
     if callable(key):
+        require_plain_function("key", key)
         return _function_reader(key)
     raise TypeError(f"key must be a str, a tuple, a function or None, got {type(key).__name__}")
 

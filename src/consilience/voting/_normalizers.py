@@ -13,6 +13,7 @@ from datetime import date
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal
 
+from .._coroutines import require_plain_function
 from .._errors import SettingsError
 from ._ballots import fields_of
 
@@ -213,6 +214,7 @@ def vote_normalizer(normalize: Normalize, key: object) -> Normalizer | None:
         rule = _BY_NAME[normalize]
         return lambda vote: _everywhere(rule, vote)
     if callable(normalize):
+        require_plain_function("normalize", normalize)
         return normalize
     raise TypeError(f"normalize must be a str, a function, a mapping or None, got {type(normalize).__name__}")
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
-from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
+from .._coroutines import require_plain_function
 from .._errors import SettingsError
 from ..replies._extraction import Repair, check_repair
 from ..replies._validation import as_validator
@@ -140,13 +140,14 @@ class VoteSettings:
         for name in ("timeout", "deadline"):
             if getattr(self, name) is not None:
                 _check_seconds(name, getattr(self, name))
-        for name in _FUNCTIONS:
-            if iscoroutinefunction(getattr(self, name)):
-                raise TypeError(f"{name} must be a plain function, got an asynchronous one")
         if self.prefer not in ("first", "last"):
             raise SettingsError(f'prefer must be "first" or "last", got {self.prefer!r}')
-        if self.on_sample is not None and not callable(self.on_sample):
-            raise TypeError(f"on_sample must be a function of a Sample or None, got {type(self.on_sample).__name__}")
+        if self.on_sample is not None:
+            if not callable(self.on_sample):
+                raise TypeError(
+                    f"on_sample must be a function of a Sample or None, got {type(self.on_sample).__name__}"
+                )
+            require_plain_function("on_sample", self.on_sample)
         if self.confidence_field is not None:
             if not isinstance(self.confidence_field, str):
                 raise TypeError(f"confidence_field must be a str or None, got {type(self.confidence_field).__name__}")
@@ -192,7 +193,6 @@ class VoteSettings:
 
 
 _FLAGS = ("count_failures", "abstain_on_tie", "one_vote_per_source", "allow_nan", "early_stop", "eager")
-_FUNCTIONS = ("key", "validator", "normalize", "weights", "stop", "on_sample")
 _NAMES = tuple(field.name for field in fields(VoteSettings))
 _DRAWING_OPTIONS = frozenset(
     ["n", "concurrency", "early_stop", "stop", "eager", "timeout", "deadline", "raise_on", "limiter"],
@@ -248,6 +248,7 @@ def _rules(stop: Any) -> tuple[Any, ...]:
     for rule in rules:
         if isinstance(rule, type) or not callable(rule):
             raise TypeError(f"stop must be a stopping rule such as when_settled(), or several, got {rule!r}")
+        require_plain_function("stop", rule)
     return rules
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Protocol
 
+from .._coroutines import close_awaitable, is_awaitable
 from ._count import Count
 from ._outlook import Outlook, outlook
 from ._pending import Tranche
@@ -159,6 +160,10 @@ def rule_name(rule: Any) -> str:
 def first_to_stop(rules: Sequence[StoppingRule], state: TallyState) -> str | None:
     """The name of the first rule that says to stop; None when all say to go on."""
     for rule in rules:
-        if rule(state):
+        verdict = rule(state)
+        if type(verdict) is not bool and is_awaitable(verdict):
+            close_awaitable(verdict)
+            raise TypeError(f"stop must be a plain function, but {rule_name(rule)!r} returned an awaitable")
+        if verdict:
             return rule_name(rule)
     return None

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+from .._coroutines import require_plain_function
 from .._errors import SettingsError
 from ._excerpts import excerpt_error, excerpt_value
 from ._sample import Sample
@@ -39,6 +40,8 @@ def check_weights(weights: Any, max_weight: float) -> None:
             raise SettingsError(f'weights must be "confidence", a mapping, a function or None, got {weights!r}')
     elif weights is not None and not callable(weights):
         raise TypeError(f'weights must be "confidence", a mapping, a function or None, got {type(weights).__name__}')
+    else:
+        require_plain_function("weights", weights)
 
 
 def _is_weight(weight: Any, max_weight: float) -> bool:
