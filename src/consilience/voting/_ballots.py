@@ -7,6 +7,7 @@ without trusting a single method of it, and then written canonically.
 from __future__ import annotations
 
 import dataclasses
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Set
 from enum import Enum
 from typing import Any
@@ -89,7 +90,7 @@ def _convert(value: object) -> Any:
         return _exact(value.value) if type(value.value) in _SCALARS else _one_level(value.value)
     if isinstance(value, (str, int, float)):
         return _exact(value)
-    if isinstance(value, (list, tuple, Set)):
+    if isinstance(value, (list, tuple, Set, deque)):
         return list(value)
     fields = fields_of(value)
     if fields is not None:
@@ -143,6 +144,8 @@ def _leaf(value: object) -> Any:
 
     if isinstance(value, Iterator):  # reading it would use it up
         return _opaque(value)
+    if type(value).__module__ == "ipaddress":  # older releases of pydantic-core do not know these
+        return str(value)
     converted = to_jsonable_python(value, fallback=_opaque)
     return _with_text_keys(converted) if isinstance(converted, dict) else converted
 
