@@ -1,0 +1,218 @@
+"""The decision: one vote at every place of the joint tree, from the root down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .._canonical import canonical_text
+from .._errors import ConsilienceError
+from ._comparators import Ignore, Unordered
+from ._options import ABSENT, Branch, Decision, Option, Status
+from ._order import majority_order
+from ._paths import Path
+from ._resolvers import OMIT, Conflict, ConflictResolver, resolve
+from ._revisions import plain_json
+from ._similarity import kind_of
+from ._tree import Node
+
+__all__ = ["UNIT", "Decider"]
+
+UNIT = 1_000_000_000
+"""The weight of a plain vote: weights are whole numbers, so that sums do not depend on the order of revisions."""
+
+
+
+
+@dataclass(frozen=True, slots=True)
+class Decider:
+    """Decides the places of a joint tree by one set of weights and rules.
+
+    ``weights`` are in units of 1e-9; ``ranking`` holds the revisions, most trusted first; ``min_support`` is None
+    where an item of a list needs what every value needs.
+    """
+
+    weights: Mapping[int, int]
+    ranking: Sequence[int]
+    min_agreement: float
+    min_support: float | None
+    resolver: ConflictResolver
+
+    def decide(self, node: Node, voters: Sequence[int], path: Path = Path()) -> Decision:
+        """Decide one place and all below it.
+
+        Args:
+            node: the place.
+            voters: the revisions that hold the parent, as the kind of container that it was decided to be.
+            path: where this is, for the resolver and for errors.
+
+        Raises:
+            ConsilienceError: a resolver or comparator raised; the message names the path.
+        """
+        if isinstance(node.rule, Ignore):
+            return self._copied(node, voters)
+        total = self._weigh(voters)
+        absence = self._absence(node, voters)
+        kind = self._kind(node, absence, total)
+        if kind == "object" or kind == "list":
+            holders = node.objects if kind == "object" else node.lists
+            branch = self._object(node, path) if kind == "object" else self._list(node, path)
+            options = [self._option(branch, holders), *self._others(node, kind), *absence]
+            return Decision(node.pattern, options, 0, _agreement(options), total, len(voters))
+        values = self._values(node, path)
+        options = [*values, *self._others(node, "scalar"), *absence]
+        if kind == "absent":
+            return Decision(node.pattern, options, len(options) - 1, Status.ABSENT, total, len(voters))
+        choice = self._winner(values, total) if kind == "scalar" else None
+        if choice is not None:
+            return Decision(node.pattern, options, choice, _agreement(options), total, len(voters))
+        return self._resolved(Decision(node.pattern, options, 0, Status.OMITTED, total, len(voters)), node, path)
+
+    def _weigh(self, revisions: Iterable[int]) -> int:
+        return sum(map(self.weights.__getitem__, revisions))
+
+    def _option(self, value: Any, revisions: Iterable[int]) -> Option:
+        behind = tuple(sorted(revisions))
+        return Option(value, self._weigh(behind), behind)
+
+    def _winner(self, options: Sequence[Option], total: int) -> int | None:
+        """The heaviest option, if it meets the threshold and no other is as heavy."""
+        heaviest = max(option.weight for option in options)
+        leaders = [index for index, option in enumerate(options) if option.weight == heaviest]
+        meets = total > 0 and heaviest / total >= self.min_agreement
+        return leaders[0] if meets and len(leaders) == 1 else None
+
+    def _kind(self, node: Node, absence: list[Option], total: int) -> str | None:
+        """What stands here: object, list, scalar, absent, or None when no kind has a majority."""
+        held = {"object": node.objects, "list": node.lists, "scalar": node.scalars}
+        kinds = [self._option(kind, revisions) for kind, revisions in held.items() if revisions]
+        kinds += [Option("absent", option.weight, option.revisions) for option in absence]
+        winner = self._winner(kinds, total)
+        return None if winner is None else str(kinds[winner].value)
+
+    def _absence(self, node: Node, voters: Sequence[int]) -> list[Option]:
+        lacking = [revision for revision in voters if revision not in node.values]
+        return [self._option(ABSENT, lacking)] if lacking else []
+
+    def _values(self, node: Node, path: Path) -> list[Option]:
+        """The scalars here, those that count as equal in one option."""
+        distinct = self._distinct(node.scalars)
+        if node.rule is None or len(distinct) < 2:
+            return distinct
+        try:
+            groups = node.rule.groups([option.value for option in distinct], [option.weight for option in distinct])
+        except Exception as error:
+            raise ConsilienceError(f"the comparator of {path} raised {type(error).__name__}: {error}") from error
+        return [_as_one([distinct[index] for index in group]) for group in groups]
+
+    def _others(self, node: Node, kind: str) -> list[Option]:
+        """The containers of another kind than the one that is voted on, as whole values."""
+        return self._distinct(
+            {r: value for r, value in node.values.items() if (found := kind_of(value)) != kind and found != "scalar"}
+            if kind == "scalar"
+            else {revision: value for revision, value in node.values.items() if kind_of(value) != kind}
+        )
+
+    def _distinct(self, values: Mapping[int, Any]) -> list[Option]:
+        """One option for every different value, in canonical order."""
+        behind: dict[str, list[int]] = {}
+        for revision, value in values.items():
+            behind.setdefault(canonical_text(value), []).append(revision)
+        return [self._option(values[revisions[0]], revisions) for _, revisions in sorted(behind.items())]
+
+    def _object(self, node: Node, path: Path) -> Branch:
+        positions: dict[str, dict[int, int]] = {key: {} for key in sorted(node.keys)}
+        for revision, record in node.objects.items():
+            for position, key in enumerate(record):
+                positions[key][revision] = position
+        order = majority_order(list(positions), positions, self.weights)
+        holders = list(node.objects)
+        children = [(key, self.decide(node.keys[key], holders, Path((*path, key)))) for key in order]
+        return Branch("object", children, written_empty=not all(node.objects.values()))
+
+    def _list(self, node: Node, path: Path) -> Branch:
+        # The items in an order that does not depend on that of the revisions: by what they hold, and where.
+        items = sorted(node.items, key=lambda item: self._signature(*item))
+        positions = {index: slot for index, (slot, _) in enumerate(items)}
+        order = majority_order(range(len(items)), positions, self._order_weights(node))
+        holders = list(node.lists)
+        children = [
+            (None, self._item(items[index][1], holders, Path((*path, place)))) for place, index in enumerate(order)
+        ]
+        return Branch("list", children, written_empty=not all(node.lists.values()))
+
+    def _signature(self, slot: Mapping[int, int], node: Node) -> list[tuple[str, int, int]]:
+        return sorted((canonical_text(value), slot[r], self.weights[r]) for r, value in node.values.items())
+
+    def _order_weights(self, node: Node) -> Mapping[int, int]:
+        """What each revision's order of the items weighs."""
+        if isinstance(node.rule, Unordered):
+            return {revision: 1 << place for place, revision in enumerate(reversed(self.ranking))}
+        return self.weights
+
+    def _item(self, node: Node, holders: Sequence[int], path: Path) -> Decision:
+        """Decide what an item holds, by the revisions that have it, and then whether it is kept."""
+        decision = self.decide(node, list(node.values), path)
+        absence = self._absence(node, holders)
+        if not absence or isinstance(node.rule, Ignore):
+            return decision
+        have = self._option(None, node.values)
+        decision.options.extend(absence)
+        decision.total, decision.voters = self._weigh(holders), len(holders)
+        if decision.status == Status.UNANIMOUS:
+            decision.status = Status.AGREED
+        if self._is_kept(have, absence[0], decision.total, node, path):
+            return decision
+        decision.choice = len(decision.options) - 1
+        decision.status = Status.ABSENT if absence[0].weight > have.weight else Status.OMITTED
+        return decision
+
+    def _is_kept(self, have: Option, absence: Option, total: int, node: Node, path: Path) -> bool:
+        if self.min_support is not None:
+            return have.weight / total >= self.min_support
+        if have.weight == absence.weight:
+            # Half have it and half do not: a conflict like any other, which the resolver may decide.
+            return self._ask(self._conflict(node, total, path)) is not OMIT
+        return self._winner([have, absence], total) == 0
+
+    def _copied(self, node: Node, voters: Sequence[int]) -> Decision:
+        source = next((revision for revision in self.ranking if revision in node.values), None)
+        value = ABSENT if source is None else node.values[source]
+        options = [Option(value, 0, () if source is None else (source,))]
+        return Decision(node.pattern, options, 0, Status.IGNORED, self._weigh(voters), len(voters))
+
+    def _conflict(self, node: Node, total: int, path: Path) -> Conflict:
+        held = sorted(node.values.items(), key=lambda item: (canonical_text(item[1]), self.weights[item[0]]))
+        weights = [self.weights[revision] / UNIT for revision, _ in held]
+        return Conflict(path, [value for _, value in held], weights, total / UNIT, self.min_agreement)
+
+    def _ask(self, conflict: Conflict) -> Any:
+        try:
+            answer = resolve(self.resolver, conflict)
+            return OMIT if answer is OMIT else plain_json(answer, "the value of the conflict resolver")
+        except Exception as error:
+            raise ConsilienceError(f"the conflict resolver raised at {conflict.path}: {error!r}") from error
+
+    def _resolved(self, decision: Decision, node: Node, path: Path) -> Decision:
+        """Let the resolver choose a value, or leave the field out."""
+        answer = self._ask(self._conflict(node, decision.total, path))
+        if answer is OMIT:
+            decision.choose(ABSENT, None)
+            return decision
+        decision.status = Status.RESOLVED
+        decision.choose(answer, canonical_text(answer))
+        return decision
+
+
+def _agreement(options: Sequence[Option]) -> str:
+    return Status.UNANIMOUS if len(options) == 1 and len(options[0].spellings) < 2 else Status.AGREED
+
+
+def _as_one(options: list[Option]) -> Option:
+    """Several spellings as one option, reported as the heaviest of them; on a tie the first in canonical order."""
+    if len(options) == 1:
+        return options[0]
+    heaviest = max(options, key=lambda option: option.weight)
+    behind = tuple(sorted(revision for option in options for revision in option.revisions))
+    return Option(heaviest.value, sum(option.weight for option in options), behind, tuple(options))
