@@ -47,7 +47,9 @@ def align(lists: Mapping[int, list[Any]], rule: Comparator | None = None) -> lis
     """
     if isinstance(rule, Ordered):
         longest = max(map(len, lists.values()), default=0)
-        return [{revision: index for revision, items in lists.items() if index < len(items)} for index in range(longest)]
+        return [
+            {revision: index for revision, items in lists.items() if index < len(items)} for index in range(longest)
+        ]
     key_fields = rule.fields if isinstance(rule, Keyed) else find_key(list(lists.values()))
     columns = [_Column.read(revision, items, key_fields) for revision, items in lists.items()]
     reference = _Reference()
@@ -99,7 +101,9 @@ def _keys(items: list[Any], fields: tuple[str, ...]) -> list[str | None]:
     if not fields:
         return [None] * len(items)
     keys = [
-        canonical_text([item[name] for name in fields]) if type(item) is dict and all(map(item.__contains__, fields)) else None
+        canonical_text([item[name] for name in fields])
+        if type(item) is dict and all(map(item.__contains__, fields))
+        else None
         for item in items
     ]
     count = Counter(keys)
@@ -112,7 +116,9 @@ def _medoid_first(columns: list[_Column]) -> list[_Column]:
     if len(ordered) > 2:
         parts = [Counter(part for item in column.items for part in _parts(item)) for column in ordered]
         total = sum(parts, Counter())
-        scores = [sum(min(count, total[part] - count) for part, count in own.items()) / max(own.total(), 1) for own in parts]
+        scores = [
+            sum(min(count, total[part] - count) for part, count in own.items()) / max(own.total(), 1) for own in parts
+        ]
         ordered.insert(0, ordered.pop(scores.index(max(scores))))
     return ordered
 
@@ -174,8 +180,8 @@ class _Reference:
         """Pair items by an equal mark, the first copy with the first copy; return the positions left over."""
         waiting: dict[str, list[int]] = {}
         for index in reversed(free):
-            for mark in known[index]:
-                waiting.setdefault(mark, []).append(index)
+            for known_mark in known[index]:
+                waiting.setdefault(known_mark, []).append(index)
         rest = []
         for position in positions:
             mark = marks[position]
@@ -203,7 +209,9 @@ class _Reference:
         alike[alike < ALIKE - 1e-9] = 0.0
         gain = np.where(alike > 0.0, alike + _CLOSER / (1.0 + distance), 0.0)
         rows, columns = linear_sum_assignment(gain, maximize=True)
-        paired = {int(row): free[column_] for row, column_ in zip(rows, columns, strict=True) if gain[row, column_] > 0.0}
+        paired = {
+            int(row): free[column_] for row, column_ in zip(rows, columns, strict=True) if gain[row, column_] > 0.0
+        }
         for row, index in paired.items():
             self.slots[index].take(column, positions[row])
         return [position for row, position in enumerate(positions) if row not in paired]

@@ -262,14 +262,19 @@ def around_the_heaviest(
     values: Sequence[Any], weights: Sequence[int], same: Callable[[Any, Any], bool]
 ) -> list[list[int]]:
     """Groups for a relation that need not be transitive: every value within reach of a centre, heaviest group first."""
-    reach = {one: [other for other in range(len(values)) if one == other or same(values[one], values[other])] for one in range(len(values))}
+    reach = {
+        one: [other for other in range(len(values)) if one == other or same(values[one], values[other])]
+        for one in range(len(values))
+    }
     groups = []
     while reach:
         centre = max(reach, key=lambda one: (sum(weights[other] for other in reach[one]), weights[one], -one))
         group = sorted(reach[centre])
         groups.append(group)
         taken = set(group)
-        reach = {one: [other for other in others if other not in taken] for one, others in reach.items() if one not in taken}
+        reach = {
+            one: [other for other in others if other not in taken] for one, others in reach.items() if one not in taken
+        }
     return sorted(groups)
 
 

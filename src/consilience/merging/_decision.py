@@ -11,7 +11,7 @@ from .._errors import ConsilienceError
 from ._comparators import Ignore, Unordered
 from ._options import ABSENT, Branch, Decision, Option, Status
 from ._order import majority_order
-from ._paths import Path
+from ._paths import ROOT, Path
 from ._resolvers import OMIT, Conflict, ConflictResolver, resolve
 from ._revisions import plain_json
 from ._similarity import kind_of
@@ -21,8 +21,6 @@ __all__ = ["UNIT", "Decider"]
 
 UNIT = 1_000_000_000
 """The weight of a plain vote: weights are whole numbers, so that sums do not depend on the order of revisions."""
-
-
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +37,7 @@ class Decider:
     min_support: float | None
     resolver: ConflictResolver
 
-    def decide(self, node: Node, voters: Sequence[int], path: Path = Path()) -> Decision:
+    def decide(self, node: Node, voters: Sequence[int], path: Path = ROOT) -> Decision:
         """Decide one place and all below it.
 
         Args:
@@ -55,9 +53,9 @@ class Decider:
         total = self._weigh(voters)
         absence = self._absence(node, voters)
         kind = self._kind(node, absence, total)
-        if kind == "object" or kind == "list":
-            holders = node.objects if kind == "object" else node.lists
+        if kind in ("object", "list"):
             branch = self._object(node, path) if kind == "object" else self._list(node, path)
+            holders = list(node.objects if kind == "object" else node.lists)
             options = [self._option(branch, holders), *self._others(node, kind), *absence]
             return Decision(node.pattern, options, 0, _agreement(options), total, len(voters))
         values = self._values(node, path)
@@ -107,12 +105,8 @@ class Decider:
         return [_as_one([distinct[index] for index in group]) for group in groups]
 
     def _others(self, node: Node, kind: str) -> list[Option]:
-        """The containers of another kind than the one that is voted on, as whole values."""
-        return self._distinct(
-            {r: value for r, value in node.values.items() if (found := kind_of(value)) != kind and found != "scalar"}
-            if kind == "scalar"
-            else {revision: value for revision, value in node.values.items() if kind_of(value) != kind}
-        )
+        """What is of another kind than the one that is voted on, as whole values."""
+        return self._distinct({r: value for r, value in node.values.items() if kind_of(value) != kind})
 
     def _distinct(self, values: Mapping[int, Any]) -> list[Option]:
         """One option for every different value, in canonical order."""
@@ -128,7 +122,9 @@ class Decider:
                 positions[key][revision] = position
         order = majority_order(list(positions), positions, self.weights)
         holders = list(node.objects)
-        children = [(key, self.decide(node.keys[key], holders, Path((*path, key)))) for key in order]
+        children: list[tuple[str | None, Decision]] = [
+            (key, self.decide(node.keys[key], holders, Path((*path, key)))) for key in order
+        ]
         return Branch("object", children, written_empty=not all(node.objects.values()))
 
     def _list(self, node: Node, path: Path) -> Branch:
@@ -137,7 +133,7 @@ class Decider:
         positions = {index: slot for index, (slot, _) in enumerate(items)}
         order = majority_order(range(len(items)), positions, self._order_weights(node))
         holders = list(node.lists)
-        children = [
+        children: list[tuple[str | None, Decision]] = [
             (None, self._item(items[index][1], holders, Path((*path, place)))) for place, index in enumerate(order)
         ]
         return Branch("list", children, written_empty=not all(node.lists.values()))
@@ -198,10 +194,10 @@ class Decider:
         """Let the resolver choose a value, or leave the field out."""
         answer = self._ask(self._conflict(node, decision.total, path))
         if answer is OMIT:
-            decision.choose(ABSENT, None)
+            decision.choose(ABSENT)
             return decision
         decision.status = Status.RESOLVED
-        decision.choose(answer, canonical_text(answer))
+        decision.choose(answer)
         return decision
 
 

@@ -10,7 +10,7 @@ from .._canonical import canonical_text
 from ._paths import Path
 from ._resolvers import OMIT
 
-__all__ = ["ABSENT", "Branch", "Decision", "Option", "Status", "assemble"]
+__all__ = ["ABSENT", "Branch", "Decision", "Option", "Status", "assemble", "is_plain"]
 
 
 class Status:
@@ -91,18 +91,23 @@ class Decision:
         """The option that weighs most."""
         return max(self.options, key=lambda option: option.weight)
 
-    def choose(self, value: Any, text: str | None) -> None:
-        """Choose a value by its canonical text (None for ABSENT), which becomes an option if it was none."""
+    def choose(self, value: Any) -> None:
+        """Choose a value or ABSENT, which becomes an option if it was none."""
         for index, option in enumerate(self.options):
-            if _text(option.value) == text:
+            if option.value is value or (is_plain(value) and is_plain(option.value) and _same(option.value, value)):
                 self.choice = index
                 return
         self.options.append(Option(value, 0, ()))
         self.choice = len(self.options) - 1
 
 
-def _text(value: Any) -> str | None:
-    return None if value is ABSENT or isinstance(value, Branch) else canonical_text(value)
+def is_plain(value: Any) -> bool:
+    """Whether an option's value is JSON, neither ABSENT nor a branch."""
+    return value is not ABSENT and not isinstance(value, Branch)
+
+
+def _same(one: Any, other: Any) -> bool:
+    return canonical_text(one) == canonical_text(other)
 
 
 def assemble(decision: Decision, choices: Mapping[int, int] | None = None) -> Any:

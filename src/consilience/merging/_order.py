@@ -12,7 +12,9 @@ __all__ = ["majority_order"]
 H = TypeVar("H", bound=Hashable)
 
 
-def majority_order(members: Sequence[H], positions: Mapping[H, Mapping[int, int]], weights: Mapping[int, int]) -> list[H]:
+def majority_order(
+    members: Sequence[H], positions: Mapping[H, Mapping[int, int]], weights: Mapping[int, int]
+) -> list[H]:
     """Put members into the order in which most of the weight has them, two by two.
 
     Two members that no revision has both of, or on which the weights are level, are compared by their mean position
@@ -30,17 +32,17 @@ def majority_order(members: Sequence[H], positions: Mapping[H, Mapping[int, int]
     """
     places = {member: _mean_position(positions[member], weights) for member in members}
 
-    def compare(one: H, other: H) -> float:
+    def compare(one: H, other: H) -> int:
         first, second = positions[one], positions[other]
         lead = 0
         for revision, position in first.items():
             if revision in second and revision in weights:
                 lead += weights[revision] if position < second[revision] else -weights[revision]
-        return -lead or places[one] - places[other]
+        return _sign(-lead or places[one] - places[other])
 
     # Nearly in order already, so that the second sort takes about one comparison a member.
     nearly = sorted(members, key=places.__getitem__)
-    return sorted(nearly, key=cmp_to_key(lambda one, other: _sign(compare(one, other))))
+    return sorted(nearly, key=cmp_to_key(compare))
 
 
 def _sign(number: float) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 from .._errors import SettingsError
 
-__all__ = ["EACH", "Path", "flatten", "parse_path", "unflatten"]
+__all__ = ["EACH", "ROOT", "Path", "flatten", "parse_path", "unflatten"]
 
 EACH = -1
 """The step of a pattern that stands for every index of a list."""
@@ -36,6 +36,9 @@ class Path(tuple[str | int, ...]):
 
     def __repr__(self) -> str:
         return f"Path({str(self)!r})"
+
+
+ROOT = Path()
 
 
 def _step_text(step: str | int) -> str:

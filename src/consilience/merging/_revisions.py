@@ -12,15 +12,16 @@ from pathlib import PurePath
 from typing import Any
 from uuid import UUID
 
+from .._canonical import canonical_text
 from .._errors import SettingsError
 from ._paths import Path
 
-__all__ = ["MAX_DEPTH", "plain_json"]
+__all__ = ["MAX_DEPTH", "decimal_number", "plain_json"]
 
 MAX_DEPTH = 200
 """The same depth at which reading a reply gives up."""
 
-_PLAIN = (str, bool, int, float, type(None))
+_PLAIN = frozenset({str, bool, int, float, type(None)})
 
 
 def plain_json(value: Any, name: str = "the value") -> Any:
@@ -51,16 +52,23 @@ def _copy(value: Any, name: str, path: tuple[str | int, ...]) -> Any:
         # A cycle ends here as well: there is no other way for a finite value to be this deep by mistake.
         raise SettingsError(f"{name} is nested deeper than {MAX_DEPTH} levels or contains itself")
     if isinstance(value, Mapping):
-        return {_key(key, name, path): _copy(child, name, (*path, key)) for key, child in value.items()}
+        return {
+            key if type(key) is str else _key(key, name, path): (
+                child if type(child) in _PLAIN else _copy(child, name, (*path, key))
+            )
+            for key, child in value.items()
+        }
     if isinstance(value, list | tuple):
-        return [_copy(child, name, (*path, index)) for index, child in enumerate(value)]
+        return [
+            child if type(child) in _PLAIN else _copy(child, name, (*path, index)) for index, child in enumerate(value)
+        ]
     return _copy_object(value, name, path)
 
 
 def _key(key: Any, name: str, path: tuple[str | int, ...]) -> str:
     if not isinstance(key, str):
         raise TypeError(f"{name} has a key that is not text at {Path(path)}: {key!r} ({type(key).__name__})")
-    return key
+    return str.__str__(key)
 
 
 def _copy_object(value: Any, name: str, path: tuple[str | int, ...]) -> Any:
@@ -82,13 +90,15 @@ def _copy_object(value: Any, name: str, path: tuple[str | int, ...]) -> Any:
     if isinstance(value, UUID | PurePath):
         return str(value)
     if isinstance(value, set | frozenset):
-        return sorted((_copy(child, name, path) for child in value), key=lambda child: (type(child).__name__, child))
+        return sorted((_copy(child, name, (*path, 0)) for child in value), key=canonical_text)
     raise TypeError(f"{name} is not JSON at {Path(path)}: {type(value).__name__} has no JSON form")
 
 
 def _base(value: Any) -> Any:
     """The plain value of an instance of a subclass of str, int or float."""
-    return next(base(value) for base in (str, int, float) if isinstance(value, base))
+    if isinstance(value, str):
+        return str.__str__(value)
+    return int.__int__(value) if isinstance(value, int) else float.__float__(value)
 
 
 def decimal_number(value: Decimal) -> float | str:

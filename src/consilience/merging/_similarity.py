@@ -60,7 +60,7 @@ def similarity_matrix(left: Sequence[Any], right: Sequence[Any]) -> Matrix:
         rows = [index for index, value in enumerate(left) if kind_of(value) == kind]
         columns = [index for index, value in enumerate(right) if kind_of(value) == kind]
         if rows and columns:
-            block = compare([left[index] for index in rows], [right[index] for index in columns])
+            block: Matrix = compare([left[index] for index in rows], [right[index] for index in columns])
             if len(rows) == len(left) and len(columns) == len(right):
                 return block
             result[np.ix_(rows, columns)] = block
@@ -82,7 +82,9 @@ def _compare_scalars(left: list[Any], right: list[Any]) -> Matrix:
     return _spread(ratios, result, left, right, row_texts, column_texts)
 
 
-def _spread(ratios: Matrix, result: Matrix, left: list[Any], right: list[Any], row_texts: Any, column_texts: Any) -> Matrix:
+def _spread(
+    ratios: Matrix, result: Matrix, left: list[Any], right: list[Any], row_texts: Any, column_texts: Any
+) -> Matrix:
     """Write the ratios of distinct texts to every place where those texts stand."""
     import numpy as np
 
@@ -105,7 +107,9 @@ def _compare_objects(left: list[dict[str, Any]], right: list[dict[str, Any]]) ->
         columns = [index for index, record in enumerate(right) if key in record]
         if columns:
             place = np.ix_(rows, columns)
-            total[place] += similarity_matrix([left[index][key] for index in rows], [right[index][key] for index in columns])
+            total[place] += similarity_matrix(
+                [left[index][key] for index in rows], [right[index][key] for index in columns]
+            )
             common[place] += 1
     sizes_left = np.array([len(record) for record in left])[:, None]
     sizes_right = np.array([len(record) for record in right])[None, :]

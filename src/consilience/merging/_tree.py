@@ -8,11 +8,11 @@ from typing import Any
 
 from ._alignment import Slot, align
 from ._comparators import Comparator, Ignore
-from ._paths import EACH, Path
+from ._paths import EACH, ROOT, Path
 
 __all__ = ["Node", "Rules", "lay_over"]
 
-Rules = Mapping[tuple[str | int, ...], Comparator]
+Rules = Mapping[Path, Comparator]
 """Pattern of a path -> how the values there are compared."""
 
 
@@ -48,7 +48,7 @@ class Node:
             pending.extend(child for _, child in node.items)
 
 
-def lay_over(values: dict[int, Any], rules: Rules, pattern: Path = Path()) -> Node:
+def lay_over(values: dict[int, Any], rules: Rules, pattern: Path = ROOT) -> Node:
     """Build the joint tree of several revisions.
 
     Args:

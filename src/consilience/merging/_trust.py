@@ -133,4 +133,4 @@ class _Alike:
         self._flush()
         own = np.diagonal(self._present)
         either = own[:, None] + own[None, :] - self._present
-        return self._same / 1e9 + self._everywhere, either + self._everywhere
+        return self._same / 1e9 + self._everywhere, np.asarray(either + self._everywhere, dtype=float)

@@ -1,0 +1,153 @@
+"""The report on a decision: every field with its candidates, and what the numbers add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .._canonical import canonical_text
+from ._decision import UNIT
+from ._options import ABSENT, Branch, Decision, Option, Status, assemble
+from ._paths import Path
+from ._resolvers import OMIT
+from ._result import Candidate, FieldConsensus, Fields
+
+__all__ = ["Report", "report"]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The fields of a merged record, and the analytics over them."""
+
+    fields: Fields
+    considered: int
+    in_output: int
+    agreed: int
+    resolved: int
+    omitted: int
+    confidence: float
+    string_similarity: float | None
+
+
+def report(root: Decision, choices: Mapping[int, int]) -> Report:
+    """Describe how every field was decided.
+
+    Args:
+        root: the decision on the whole record.
+        choices: ``id`` of a decision -> the option that the constraints made it take.
+    """
+    found = list(_walk(root, Path(), choices))
+    counted = [(field, decision) for _, field, decision in found if not isinstance(_taken(decision, choices), Branch)]
+    statuses = [field.status for field, _ in counted]
+    return Report(
+        fields=Fields({path: field for path, field, _ in found}),
+        considered=len(counted),
+        in_output=sum(status not in (Status.OMITTED, Status.ABSENT) for status in statuses),
+        agreed=sum(status in (Status.UNANIMOUS, Status.AGREED) for status in statuses),
+        resolved=statuses.count(Status.RESOLVED),
+        omitted=statuses.count(Status.OMITTED),
+        confidence=_mean([decision.best.weight / decision.total for _, decision in counted if decision.total]) or 0.0,
+        string_similarity=_string_similarity([decision for _, decision in counted]),
+    )
+
+
+def _taken(decision: Decision, choices: Mapping[int, int]) -> Any:
+    return decision.options[choices.get(id(decision), decision.choice)].value
+
+
+def _walk(
+    decision: Decision, path: Path, choices: Mapping[int, int]
+) -> Iterator[tuple[Path, FieldConsensus, Decision]]:
+    """Every decision on a leaf, and on a container that not all revisions have."""
+    if decision.status == Status.IGNORED:
+        return
+    value = _taken(decision, choices)
+    is_open = isinstance(value, Branch) and bool(value.children)
+    if not is_open or len(decision.options) > 1:
+        yield path, _field(decision, choices), decision
+    if is_open:
+        yield from _walk_below(value, path, choices)
+
+
+def _walk_below(branch: Branch, path: Path, choices: Mapping[int, int]) -> Iterator[Any]:
+    if branch.kind == "object":
+        for key, child in branch.children:
+            yield from _walk(child, Path((*path, key or "")), choices)
+        return
+    # Items that are kept have the position that they have in the record; those left out come after them.
+    kept = [child for _, child in branch.children if assemble(child, choices) is not OMIT]
+    left_out = [child for _, child in branch.children if assemble(child, choices) is OMIT]
+    for place, child in enumerate(kept + left_out):
+        yield from _walk(child, Path((*path, place)), choices)
+
+
+def _field(decision: Decision, choices: Mapping[int, int]) -> FieldConsensus:
+    index = choices.get(id(decision), decision.choice)
+    option = decision.options[index]
+    status, replaced = decision.status, None
+    if index != decision.choice:
+        status, replaced = Status.RECONCILED, _shown(decision.chosen.value)
+    measured = decision.best if status == Status.OMITTED else option
+    return FieldConsensus(
+        value=_shown(option.value),
+        agreement=measured.weight / decision.total if decision.total else 0.0,
+        support=len(measured.revisions) / decision.voters if decision.voters else 0.0,
+        status=status,
+        candidates=_candidates(decision),
+        replaced=replaced,
+    )
+
+
+def _shown(value: Any) -> Any:
+    if value is ABSENT:
+        return None
+    if isinstance(value, Branch):
+        whole = assemble(Decision(Path(), [Option(value, 0, ())], 0, Status.AGREED, 0, 0))
+        return None if whole is OMIT else whole
+    return value
+
+
+def _candidates(decision: Decision) -> tuple[Candidate, ...]:
+    """The answers heaviest first, then in canonical order, absence last; every spelling on its own."""
+    spelled = [each for option in decision.options for each in (option.spellings or (option,)) if each.revisions]
+    candidates = [
+        Candidate(_shown(each.value), each.weight / UNIT, each.revisions, each.value is ABSENT) for each in spelled
+    ]
+    if len(candidates) > 1:
+        candidates.sort(key=lambda each: (-each.weight, each.absent, canonical_text(each.value)))
+    return tuple(candidates)
+
+
+def _mean(numbers: list[float]) -> float | None:
+    return sum(sorted(numbers)) / len(numbers) if numbers else None
+
+
+def _string_similarity(decisions: list[Decision]) -> float | None:
+    """The mean over all text paths with at least two values of the mean similarity of two revisions' texts."""
+    means = [mean for decision in decisions if (mean := _pairwise(decision)) is not None]
+    return _mean(means)
+
+
+def _pairwise(decision: Decision) -> float | None:
+    texts = [
+        (each.value, len(each.revisions))
+        for option in decision.options
+        for each in (option.spellings or (option,))
+        if type(each.value) is str
+    ]
+    count = sum(times for _, times in texts)
+    if count < 2:
+        return None
+    pairs = count * (count - 1) / 2
+    same = sum(times * (times - 1) / 2 for _, times in texts)
+    if len(texts) == 1:
+        return 1.0
+    from rapidfuzz.fuzz import ratio
+
+    unlike = sum(
+        first_times * times * ratio(first, text) / 100
+        for index, (first, first_times) in enumerate(texts)
+        for text, times in texts[index + 1 :]
+    )
+    return (same + unlike) / pairs
