@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 
 from ._candidates import Found
-from ._lexer import skip_quoted, skip_single_quoted
+from ._lexer import skip_other_quoted, skip_quoted
 
 __all__ = ["BrokenBrackets"]
 
@@ -19,17 +19,18 @@ class BrokenBrackets:
     Args:
         found: the candidates of the scan.
         start: where the outermost broken container begins.
+        quote: the quote that stands in for JSON's in it, if any.
     """
 
-    __slots__ = ("_brackets", "_found", "_open", "_unclosed_until", "single_quoted", "start")
+    __slots__ = ("_brackets", "_found", "_open", "_unclosed_until", "quote", "start")
 
-    def __init__(self, found: Found, start: int) -> None:
+    def __init__(self, found: Found, start: int, quote: str) -> None:
         self.start = start
-        self.single_quoted = False
+        self.quote = quote
         self._found = found
         self._brackets = array("q")
         self._open = [0, 0]  # arrays, objects
-        self._unclosed_until = {'"': -1, "'": -1}
+        self._unclosed_until = {'"': -1, quote: -1}
 
     def __bool__(self) -> bool:
         return bool(self._brackets)
@@ -56,14 +57,13 @@ class BrokenBrackets:
             if bracket & 1 == is_object:
                 return
 
-    def skip_string(self, text: str, start: int) -> int:
+    def skip_string(self, text: str, start: int, quote: str) -> int:
         """Where to go on after a quote: past its string if it ends on its line, else past the quote."""
-        quote = text[start]
         if start < self._unclosed_until[quote]:
-            return start + 1
-        end = skip_quoted(text, start) if quote == '"' else skip_single_quoted(text, start)
+            return start + len(quote)
+        end = skip_quoted(text, start) if quote == '"' else skip_other_quoted(text, start, quote)
         if end >= 0:
             return end
         # No later quote before that point closes either: the scan must not look again from each of them.
         self._unclosed_until[quote] = -end - 1
-        return start + 1
+        return start + len(quote)

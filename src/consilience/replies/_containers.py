@@ -33,7 +33,7 @@ _TAKES_VALUE = (_ITEM_OR_CLOSE, _ITEM, _VALUE)
 _TAKES_KEY = (_KEY_OR_CLOSE, _KEY)
 _MAY_CLOSE = (_ITEM_OR_CLOSE, _COMMA_OR_CLOSE, _KEY_OR_CLOSE, _COMMA_OR_END)
 _AFTER_COMMA = (_ITEM, _KEY)
-_MAY_END_IN_SCALAR = (*_TAKES_VALUE, _COMMA_OR_CLOSE, _COMMA_OR_END)
+_AFTER_VALUE = (_COMMA_OR_CLOSE, _COMMA_OR_END)
 
 
 class End(IntEnum):
@@ -225,7 +225,7 @@ class ContainerReader:
                 frame.committed = True
                 frame.state = _VALUE
                 position = token.end()
-            elif kind == lexer.COMMA and state in (_COMMA_OR_CLOSE, _COMMA_OR_END):
+            elif kind == lexer.COMMA and state in _AFTER_VALUE:
                 frame.committed = True
                 frame.state = _KEY if frame.is_object else _ITEM
                 position = token.end()
@@ -257,7 +257,10 @@ class ContainerReader:
         position = lexer.skip_whitespace(self.text, position)
         if position >= len(self.text):
             return _CUT_OFF, position
-        cut_off = frame.state in _MAY_END_IN_SCALAR and lexer.ends_inside_scalar(self.text, position)
+        if frame.state in _TAKES_VALUE:
+            cut_off = lexer.ends_inside_literal(self.text, position)
+        else:
+            cut_off = frame.state in _AFTER_VALUE and lexer.ends_inside_number(self.text, position)
         return (_CUT_OFF if cut_off else _ILLEGAL), position
 
     def _may_close(self, frame: Frame, is_object: bool) -> bool:

@@ -41,8 +41,23 @@ TAG = re.compile(r"<(/?)%s(?:[ \t][^<>\n]{0,80})?>" % _TAG_NAME)
 CLOSE_TAG = re.compile(r"</%s[ \t]*>" % _TAG_NAME)
 
 # What counts inside a broken container: brackets, strings (a bracket in a string is text), the end of reasoning.
-BROKEN = re.compile(r'\{|\[|\}|\]|"|</%s[ \t]*>' % _TAG_NAME)
-BROKEN_SINGLE_QUOTED = re.compile(r"""\{|\[|\}|\]|"|'|</%s[ \t]*>""" % _TAG_NAME)
+_BROKEN = r'\{|\[|\}|\]|"|</%s[ \t]*>' % _TAG_NAME
+BROKEN = re.compile(_BROKEN)
+
+# Quotes that stand in for JSON's, with what closes them.
+_OTHER_QUOTES = {
+    "'": "'",
+    "“": "”",
+    "&quot;": "&quot;",
+    "&#34;": "&#34;",
+    "&#39;": "&#39;",
+    "&apos;": "&apos;",
+    "&#x27;": "&#x27;",
+    "&#x22;": "&#x22;",
+}
+_BROKEN_QUOTED = {quote: re.compile("%s|%s" % (_BROKEN, quote)) for quote in _OTHER_QUOTES}
+_CLOSING_STOPS = {quote: re.compile(r"%s|\n|\\[^\n]?" % closing) for quote, closing in _OTHER_QUOTES.items()}
+_AFTER_STRING = re.compile(r"[ \t]{0,20}(?:[,:}\]]|\r?\n|\Z)")
 
 _INFO = re.compile(r"[ \t]*[^\s{\[`~]*[ \t]*")
 BODY = re.compile(r"[^\n]{0,200}\n\s*")
@@ -52,7 +67,11 @@ REST_OF_LINE_BLANK = re.compile(r"[ \t]*(?:\r?\n|\Z)")
 # An opening that is not JSON but plainly meant as an object (a key and its colon in other quotes or none) or as a list.
 _OTHER_QUOTED = r"""(?:'[^'\n]{0,200}'|[“”„‟][^“”„‟\n]{0,200}[“”‟]|[‘’][^‘’\n]{0,200}’|`[^`\n]{0,200}`
     |&(?:quot|\#34|\#x22);.{0,200}?&(?:quot|\#34|\#x22);|&(?:apos|\#39|\#x27);.{0,200}?&(?:apos|\#39|\#x27);)"""
-_KEY_LIKE = re.compile(r"(?:%s|[A-Za-z_$][A-Za-z0-9_$]{0,80})\s*:" % _OTHER_QUOTED, re.VERBOSE)
+_KEY_LIKE = re.compile(
+    r"""(?:%s)\s*: | [A-Za-z_$][A-Za-z0-9_$]{0,80}\s*:\s*(?:["'“‘`\[{0-9-]|true|false|null|True|False|None)"""
+    % _OTHER_QUOTED,
+    re.VERBOSE,
+)
 _ITEM_LIKE = re.compile(r"(?:%s|True|False|None)\s*," % _OTHER_QUOTED, re.VERBOSE)
 
 _SIMPLE_STRING = re.compile(r'"[^"\\\x00-\x1f]*"')
@@ -60,7 +79,7 @@ _PLAIN = re.compile(r'[^"\\\x00-\x1f]*')
 _PLAIN_LINE = re.compile(r'[^"\\\n\r]*')
 _HEX4 = re.compile(r"[0-9a-fA-F]{4}")
 _LITERALS = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
-_NUMBER_BEGINNINGS = (".", "e", "E", "e+", "e-", "E+", "E-")
+_NUMBER_TAILS = (".", "e", "E", "e+", "e-", "E+", "E-")
 
 
 class String(NamedTuple):
@@ -174,26 +193,28 @@ def skip_quoted(text: str, start: int) -> int:
         position += 2
 
 
-def skip_single_quoted(text: str, start: int) -> int:
-    """Like ``skip_quoted`` for ``'…'``: the closing quote is the first one that JSON's structure can follow."""
-    position = start + 1
-    while True:
-        match = _SINGLE_QUOTED_STOP.search(text, position)
-        if match is None:
-            return -len(text) - 1
-        char = match.group()
-        if char == "'":
-            position = match.end()
-            if _AFTER_VALUE.match(text, position):
-                return position
-        elif char == "\n":
+def skip_other_quoted(text: str, start: int, quote: str) -> int:
+    """Like ``skip_quoted`` for other quotes: the closing one is the first that JSON's structure can follow."""
+    stop_at = _CLOSING_STOPS[quote].search
+    closing = _OTHER_QUOTES[quote]
+    position = start + len(quote)
+    while match := stop_at(text, position):
+        position = match.end()
+        if match.group() == "\n":
             return -match.start() - 1
-        else:
-            position = match.end()
+        if match.group() == closing and _AFTER_STRING.match(text, position):
+            return position
+    return -len(text) - 1
 
 
-_SINGLE_QUOTED_STOP = re.compile(r"'|\n|\\[^\n]?")
-_AFTER_VALUE = re.compile(r"[ \t]{0,20}(?:[,:}\]]|\r?\n|\Z)")
+def other_quote(text: str, position: int) -> str:
+    """The quote other than JSON's that stands at ``position``, or ""."""
+    return next((quote for quote in _OTHER_QUOTES if text.startswith(quote, position)), "")
+
+
+def marks_in_broken(quote: str) -> re.Pattern[str]:
+    """What counts inside a broken container whose strings stand in this other quote ("" for none)."""
+    return _BROKEN_QUOTED[quote] if quote else BROKEN
 
 
 def looks_like_key(text: str, position: int) -> bool:
@@ -206,11 +227,12 @@ def looks_like_item(text: str, position: int) -> bool:
     return _ITEM_LIKE.match(text, position) is not None
 
 
-def ends_inside_scalar(text: str, position: int) -> bool:
-    """True when the text ends inside a literal or number that was begun at ``position`` (``tru``, ``-``, ``1e``)."""
+def ends_inside_literal(text: str, position: int) -> bool:
+    """True when the text ends inside a literal or a negative number that began at ``position`` (``tru``, ``-``)."""
     rest = text[position : position + 10]
-    if position + len(rest) != len(text):
-        return False
-    if any(literal.startswith(rest) for literal in _LITERALS):
-        return True
-    return rest in _NUMBER_BEGINNINGS and text[position - 1 : position].isdigit()
+    return position + len(rest) == len(text) and any(literal.startswith(rest) for literal in _LITERALS)
+
+
+def ends_inside_number(text: str, position: int) -> bool:
+    """True when the text ends inside the number that the digits before ``position`` belong to (``1.``, ``2e+``)."""
+    return text[position : position + 3] in _NUMBER_TAILS and text[position - 1 : position].isdigit()

@@ -154,7 +154,7 @@ class _Scanner:
             return self._emit(stack[0].value, start, position, self.reader.slip)
         if ended == End.CUT_OFF:
             return self._cut_off(start)
-        self._commit_what_looks_broken(stack[-1], position)
+        other_spelling = self._commit_other_spelling(stack[-1], position)
         first = 0 if ended == End.TOO_DEEP else _first_committed(stack)
         if first == len(stack):
             return self._vanish(stack[-1], position)
@@ -162,17 +162,19 @@ class _Scanner:
         tag_end = self._last_close_tag(broken_start, position)
         if tag_end >= 0:
             return self._forget_before(tag_end)
-        broken = BrokenBrackets(self.found, broken_start)
+        quote = lexer.other_quote(self.text, position) if other_spelling else ""
+        broken = BrokenBrackets(self.found, broken_start, quote)
         for frame in stack[first:]:
             broken.push(frame.is_object, ended == End.TOO_DEEP or frame.committed)
-        broken.single_quoted = self.text[position] == "'"
         return self._read_broken(broken, position)
 
-    def _commit_what_looks_broken(self, top: Frame, position: int) -> None:
+    def _commit_other_spelling(self, top: Frame, position: int) -> bool:
         """A key or an item that lacks only JSON's spelling shows structure, too."""
         if not top.committed and top.is_empty:
-            looks_broken = lexer.looks_like_key if top.is_object else lexer.looks_like_item
-            top.committed = looks_broken(self.text, position)
+            looks_meant = lexer.looks_like_key if top.is_object else lexer.looks_like_item
+            top.committed = looks_meant(self.text, position)
+            return top.committed
+        return False
 
     def _vanish(self, top: Frame, position: int) -> int:
         """The containers that are open were prose; the innermost may hold one complete item, or one string."""
@@ -210,7 +212,7 @@ class _Scanner:
                 self._break_in_broken(stack, broken, position, ended == End.TOO_DEEP)
 
     def _break_in_broken(self, stack: list[Frame], broken: BrokenBrackets, position: int, too_deep: bool) -> None:
-        self._commit_what_looks_broken(stack[-1], position)
+        self._commit_other_spelling(stack[-1], position)
         child = self._only_child(stack[-1])
         if child and not too_deep and _first_committed(stack) == len(stack):
             self._emit_bare(*child)
@@ -223,7 +225,7 @@ class _Scanner:
         The place is -1 when prose goes on: after the matching close or the end of reasoning, or at the end of the text.
         """
         text = self.text
-        mark_at = (lexer.BROKEN_SINGLE_QUOTED if broken.single_quoted else lexer.BROKEN).search
+        mark_at = lexer.marks_in_broken(broken.quote).search
         while mark := mark_at(text, position):
             char = mark.group()
             start, position = mark.span()
@@ -238,8 +240,8 @@ class _Scanner:
                     return start, position
                 position = fast.end
                 self._emit_bare(fast.value, start, fast.end, fast.slip)
-            elif char in "\"'":
-                position = broken.skip_string(text, start)
+            elif char == '"' or char == broken.quote:
+                position = broken.skip_string(text, start, char)
             elif self.heed_tags:
                 return -1, self._forget_before(position)
         return -1, self._never_closed(broken)

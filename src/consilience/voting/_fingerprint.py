@@ -15,6 +15,7 @@ from ._settings import JUDGING_OPTIONS, VoteSettings
 __all__ = ["fingerprint"]
 
 _DECIDING = ("n", "stop", "early_stop", *(name for name in JUDGING_OPTIONS if name != "on_sample"))
+_DEFAULTS = VoteSettings()
 _DEEPEST = 8
 
 
@@ -30,13 +31,22 @@ def fingerprint(settings: VoteSettings) -> str:
         >>> fingerprint(VoteSettings(n=5)) == fingerprint(VoteSettings(n=7))
         False
     """
-    options = {name: _described(getattr(settings, name), 0) for name in _DECIDING}
+    # Options left at their default are left out, so that an option added later changes no hash made before.
+    given = ((name, getattr(settings, name)) for name in _DECIDING)
+    options = {name: _described(value, 0) for name, value in given if not _is_default(name, value)}
     return hashlib.sha256(canonical_text(options).encode("ascii")).hexdigest()[:16]
+
+
+def _is_default(name: str, value: Any) -> bool:
+    default = getattr(_DEFAULTS, name)
+    return value is default or (type(value) in (bool, int, float, str) and value == default)
 
 
 def _described(value: Any, depth: int) -> Any:
     """``value`` in plain JSON, without anything that differs from process to process, such as an address."""
-    if value is None or isinstance(value, (str, int, float)):
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if isinstance(value, (str, int, float)):
         return plain(value)
     if depth >= _DEEPEST:
         return _name(type(value))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..replies._extraction import Reading, read
@@ -24,11 +24,10 @@ __all__ = ["Judge", "Judged", "Origin"]
 _CUT_OFF = frozenset({"length", "max_tokens", "MAX_TOKENS"})
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """Where a reply comes from, as far as its call knows."""
 
-    index: int
+    number: int
     prompt_index: int = 0
     source: str | None = None
     attempts: int = 1
@@ -88,31 +87,40 @@ class Judge:
         """What a source weighs that supports nobody, in 1e-9."""
         return self._weigher.of_failure(source)
 
-    def failure(self, origin: Origin, code: str, message: str, **more: Any) -> Judged:
+    def failure(self, origin: Origin, code: str, message: str, raw: Any = None, truncated: bool = False) -> Judged:
         """A failed sample."""
-        weight = self._weigher.of_failure(more.get("source", origin.source))
-        return Judged(
-            _sample(origin, ok=False, error=f"{code}: {message}", weight=weight / UNIT, **more), None, None, weight
+        weight = self._weigher.of_failure(origin.source)
+        sample = Sample(
+            index=origin.number,
+            prompt_index=origin.prompt_index,
+            source=origin.source,
+            ok=False,
+            weight=weight / UNIT,
+            error=f"{code}: {message}",
+            raw=raw,
+            truncated=truncated,
+            attempts=origin.attempts,
+            elapsed=origin.elapsed,
         )
+        return Judged(sample, None, None, weight)
 
     def reply(self, origin: Origin, raw: Any) -> Judged:
         """Judge what a sampler returned."""
-        reply = raw if isinstance(raw, Reply) else Reply(raw)
-        about: dict[str, Any] = {"raw": raw}
-        if origin.source is None and reply.source is not None:
-            about["source"] = reply.source if isinstance(reply.source, str) else excerpt_value(reply.source)
-        cut_off = reply.finish_reason in _CUT_OFF if isinstance(reply.finish_reason, str) else False
-        content = _decoded(reply.content)
+        content, confidence, cut_off = raw, None, False
+        if isinstance(raw, Reply):
+            content, confidence, cut_off = raw.content, raw.confidence, _is_cut_off(raw)
+            if origin.source is None and raw.source is not None:
+                origin = origin._replace(source=_source_name(raw.source))
+        if isinstance(content, (bytes, bytearray)):
+            content = bytes(content).decode("utf-8", errors="replace")
         if isinstance(content, str):
-            verdict, about["ambiguous"], truncated = self._text(content, cut_off)
-            about["truncated"] = truncated or cut_off
+            verdict, ambiguous, truncated = self._text(content, cut_off)
         else:
-            verdict, about["truncated"] = self._object(content), cut_off
+            verdict, ambiguous, truncated = self._object(content), False, False
+        truncated = truncated or cut_off
         if isinstance(verdict, _Refusal):
-            about.pop("ambiguous", None)
-            return self.failure(origin, *verdict, **about)
-        about["confidence"] = self._confidence(verdict, reply)
-        return self._vote(origin, verdict, about)
+            return self.failure(origin, *verdict, raw, truncated)
+        return self._vote(origin, verdict, self._confidence(verdict, confidence), raw, truncated, ambiguous)
 
     def error(self, origin: Origin, error: BaseException) -> Judged:
         """The failed sample of a call that raised."""
@@ -129,17 +137,30 @@ class Judge:
         verdict = self._accept(sample.record, sample.record, sample.vote)
         if isinstance(verdict, _Refusal):
             return self.failure(origin, *verdict)
-        return self._vote(origin, verdict, {"confidence": sample.confidence})
+        return self._vote(origin, verdict, sample.confidence, None, sample.truncated, sample.ambiguous)
 
-    def _vote(self, origin: Origin, accepted: _Accepted, about: dict[str, Any]) -> Judged:
-        sample = _sample(
-            origin, ok=True, vote=accepted.vote, record=accepted.record, repaired=accepted.repaired, **about
+    def _vote(
+        self, origin: Origin, accepted: _Accepted, confidence: float | None, raw: Any, truncated: bool, ambiguous: bool
+    ) -> Judged:
+        sample = Sample(
+            index=origin.number,
+            prompt_index=origin.prompt_index,
+            source=origin.source,
+            ok=True,
+            vote=accepted.vote,
+            record=accepted.record,
+            confidence=confidence,
+            raw=raw,
+            repaired=accepted.repaired,
+            truncated=truncated,
+            ambiguous=ambiguous,
+            attempts=origin.attempts,
+            elapsed=origin.elapsed,
         )
         try:
             weight = self._weigher.of_vote(sample)
         except UnusableWeight as error:
-            about.pop("confidence", None)
-            return self.failure(origin, Failure.INVALID, str(error), **about)
+            return self.failure(origin, Failure.INVALID, str(error), raw, truncated)
         if weight != UNIT:
             sample = replace(sample, weight=weight / UNIT)
         return Judged(sample, accepted.ballot, accepted.spelling, weight)
@@ -227,7 +248,7 @@ class Judge:
         fields = _fields_guarded(vote)
         return vote if fields is None else {name: value for name, value in fields.items() if name != self._without}
 
-    def _confidence(self, accepted: _Accepted, reply: Reply) -> float | None:
+    def _confidence(self, accepted: _Accepted, reported: Any) -> float | None:
         """What the record says of itself, else what the validator dropped from it, else what the client said."""
         if self._read_confidence is not None:
             for holder in (accepted.record, accepted.candidate):
@@ -237,18 +258,7 @@ class Judge:
                     continue
                 if confidence is not None:
                     return confidence
-        return coerce_confidence(reply.confidence)
-
-
-def _sample(origin: Origin, *, source: str | None = None, **about: Any) -> Sample:
-    return Sample(
-        index=origin.index,
-        prompt_index=origin.prompt_index,
-        source=source if source is not None else origin.source,
-        attempts=origin.attempts,
-        elapsed=origin.elapsed,
-        **about,
-    )
+        return None if reported is None else coerce_confidence(reported)
 
 
 def _further(one: Any, other: _Refusal) -> Any:
@@ -259,10 +269,12 @@ def _further(one: Any, other: _Refusal) -> Any:
     return other if order.index(other.code) > order.index(one.code) else one
 
 
-def _decoded(content: Any) -> Any:
-    if isinstance(content, (bytes, bytearray)):
-        return bytes(content).decode("utf-8", errors="replace")
-    return content
+def _is_cut_off(reply: Reply) -> bool:
+    return isinstance(reply.finish_reason, str) and reply.finish_reason in _CUT_OFF
+
+
+def _source_name(source: Any) -> str:
+    return source if isinstance(source, str) else excerpt_value(source)
 
 
 def _fields_guarded(content: Any) -> Mapping[Any, Any] | None:

@@ -28,6 +28,7 @@ class VoteLedger:
         self._weigher = settings.weigher
         self._pending = Pending(settings.n, turns, self._weigher, track_sources=self._tally.quorum.track_sources)
         self._stopped_by: str | None = None
+        self._finished = False
 
     def next_call(self) -> Call | None:
         """The next call to start now, None when none should be started before another outcome has come in.
@@ -35,7 +36,7 @@ class VoteLedger:
         With a stopping rule launching is frugal: no call is started that would not be needed if all calls in flight
         agreed with the leader.
         """
-        if self.finished or self._pending.started == self._settings.n:
+        if self._finished or self._pending.started == self._settings.n:
             return None
         if self._rules and not self._settings.eager and self._pending.in_flight and self._may_suffice():
             return None
@@ -43,17 +44,18 @@ class VoteLedger:
 
     def receive(self, outcome: Outcome) -> None:
         """Take the outcome of a call in flight; what comes after the end is ignored."""
-        if self.finished:
+        if self._finished:
             return
         self._pending.land(outcome.call.index)
         self._tally.take(self._judged(outcome))
         if self._rules and self._pending.samples:
             self._stopped_by = first_to_stop(self._rules, self._state())
+        self._finished = self._stopped_by is not None or not self._pending.samples
 
     @property
     def finished(self) -> bool:
         """True once no further outcome is wanted."""
-        return self._stopped_by is not None or not self._pending.samples
+        return self._finished
 
     def result(self, drawing: Drawing) -> VoteResult:
         """The outcome of the run, once its driver has returned."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ._turns import Turns
 from ._weights import Weigher
@@ -11,8 +11,7 @@ from ._weights import Weigher
 __all__ = ["Pending", "Tranche"]
 
 
-@dataclass(frozen=True, slots=True)
-class Tranche:
+class Tranche(NamedTuple):
     """A part of the pending calls.
 
     ``weight`` is the most that their votes can weigh together, ``burden`` the most that they can add to the
@@ -28,21 +27,21 @@ class Tranche:
 
 
 class Pending:
-    """The pending calls of a run of ``n``: first not started, then in flight, then gone."""
+    """The pending calls of a run of ``n``: first not started, then in flight, then gone.
+
+    Keeping it up to date costs next to nothing; the sums over sources are made when somebody asks.
+    """
 
     def __init__(self, n: int, turns: Turns, weigher: Weigher, *, track_sources: bool) -> None:
         self._n = n
-        self._turns = turns
-        self._weigher = weigher
-        sources: tuple[str | None, ...] = turns.sources or (None,)
-        self._sources = sources
-        self._by_source = track_sources and turns.sources is not None
         self._next = 0
         self._in_flight: dict[int, None] = {}  # a set in the order of launch, so the first is the lowest index
-        self._flown: dict[str | None, int] = dict.fromkeys(sources, 0)
-        self._flight_weight = self._flight_burden = 0
-        self._waiting_weight = sum(self._not_started(turn) * weigher.ceiling(s) for turn, s in enumerate(sources))
-        self._waiting_burden = sum(self._not_started(turn) * weigher.burden(s) for turn, s in enumerate(sources))
+        self._sources: tuple[str | None, ...] = turns.sources or (None,)
+        self._flown = [0] * len(self._sources)
+        self._ceilings = [weigher.ceiling(source) for source in self._sources]
+        self._burdens = [weigher.burden(source) for source in self._sources]
+        self._by_source = track_sources and turns.sources is not None
+        self._alike = not self._by_source and len(set(self._ceilings)) == len(set(self._burdens)) == 1
 
     @property
     def started(self) -> int:
@@ -64,57 +63,50 @@ class Pending:
         index = self._next
         self._next += 1
         self._in_flight[index] = None
-        self._move(index, +1)
-        source = self._turns.source(index)
-        self._waiting_weight -= self._weigher.ceiling(source)
-        self._waiting_burden -= self._weigher.burden(source)
+        self._flown[index % len(self._flown)] += 1
         return index
 
     def land(self, index: int) -> None:
         """Take a call out that was in flight."""
         del self._in_flight[index]
-        self._move(index, -1)
+        self._flown[index % len(self._flown)] -= 1
 
     def flight(self) -> Tranche:
         """The calls in flight."""
-        lowest = next(iter(self._in_flight), self._next)
-        calls = {s: number for s, number in self._flown.items() if number} if self._by_source else {}
-        return self._tranche(len(self._in_flight), lowest, self._flight_weight, self._flight_burden, calls)
+        if self._alike:
+            return self._tranche_of_alike(len(self._in_flight), next(iter(self._in_flight), self._next))
+        return self._tranche(self._flown, next(iter(self._in_flight), self._next))
 
     def waiting(self) -> Tranche:
         """The calls that have not been started."""
-        calls = {s: number for turn, s in enumerate(self._sources) if (number := self._calls_of(turn))}
-        return self._tranche(self._n - self._next, self._next, self._waiting_weight, self._waiting_burden, calls)
+        if self._alike:
+            return self._tranche_of_alike(self._n - self._next, self._next)
+        return self._tranche(self._not_started(), self._next)
 
     def everything(self) -> Tranche:
         """All pending calls."""
-        flight, waiting = self.flight(), self.waiting()
-        together = None
-        if flight.by_source is not None and waiting.by_source is not None:
-            together = dict(waiting.by_source)
-            for source, (calls, ceiling) in flight.by_source.items():
-                together[source] = (together.get(source, (0, ceiling))[0] + calls, ceiling)
-        return Tranche(
-            flight.samples + waiting.samples,
-            flight.lowest if flight.samples else waiting.lowest,
-            flight.weight + waiting.weight,
-            flight.burden + waiting.burden,
-            together,
-        )
+        if self._alike:
+            return self._tranche_of_alike(self.samples, next(iter(self._in_flight), self._next))
+        calls = [flown + waiting for flown, waiting in zip(self._flown, self._not_started(), strict=True)]
+        return self._tranche(calls, next(iter(self._in_flight), self._next))
 
-    def _move(self, index: int, step: int) -> None:
-        source = self._turns.source(index)
-        self._flown[source] += step
-        self._flight_weight += step * self._weigher.ceiling(source)
-        self._flight_burden += step * self._weigher.burden(source)
+    def _tranche_of_alike(self, samples: int, lowest: int) -> Tranche:
+        """The common case, in which it does not matter whose calls they are."""
+        return Tranche(samples, lowest, samples * self._ceilings[0], samples * self._burdens[0], None)
 
-    def _calls_of(self, turn: int) -> int:
-        return self._not_started(turn) if self._by_source else 0
+    def _not_started(self) -> list[int]:
+        """How many calls of each turn have not been started."""
+        rounds, more = divmod(self._n - self._next, len(self._sources))
+        turn = self._next % len(self._sources)
+        return [rounds + ((each - turn) % len(self._sources) < more) for each in range(len(self._sources))]
 
-    def _not_started(self, turn: int) -> int:
-        """How many calls of the source with this turn have not been started."""
-        return max(0, -((self._next - self._n + (turn - self._next) % len(self._sources)) // len(self._sources)))
+    def _tranche(self, calls: list[int], lowest: int) -> Tranche:
+        by_source = None
+        if self._by_source:
+            terms = zip(self._sources, calls, self._ceilings, strict=True)
+            by_source = {source: (number, ceiling) for source, number, ceiling in terms if number}
+        return Tranche(sum(calls), lowest, _product(calls, self._ceilings), _product(calls, self._burdens), by_source)
 
-    def _tranche(self, samples: int, lowest: int, weight: int, burden: int, calls: Mapping[str | None, int]) -> Tranche:
-        by_source = {s: (number, self._weigher.ceiling(s)) for s, number in calls.items()} if self._by_source else None
-        return Tranche(samples, lowest, weight, burden, by_source)
+
+def _product(calls: list[int], weights: list[int]) -> int:
+    return sum(number * weight for number, weight in zip(calls, weights, strict=True))

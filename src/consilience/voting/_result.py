@@ -161,8 +161,9 @@ class VoteResult:
 
         Raises:
             SettingsError: the text is not the JSON of a result.
+            Exception: whatever ``model`` raises for a record.
         """
-        return cls(**_serialization.result_fields(text, model))
+        return _serialization.result_from_text(cls, text, model)
 
     def _repr_html_(self) -> str:
         """The result with bars for the counts, in a notebook."""

@@ -18,7 +18,7 @@ from ._sample import Sample
 if TYPE_CHECKING:
     from ._result import VoteResult
 
-__all__ = ["result_fields", "result_to_dict", "to_text"]
+__all__ = ["result_from_text", "result_to_dict", "to_text"]
 
 _MOST_BITS = 14_000
 """Integers longer than this are more digits than Python reads back."""
@@ -64,33 +64,36 @@ def to_text(values: dict[str, Any]) -> str:
         return canonical_text(values)
 
 
-def result_fields(text: str, model: Any) -> dict[str, Any]:
-    """The arguments of the VoteResult that ``text`` is the JSON of."""
+def result_from_text(cls: type[VoteResult], text: str, model: Any) -> VoteResult:
+    """The result that ``text`` is the JSON of, with records as JSON values or as instances of ``model``."""
     try:
         values = json.loads(text)
-        if not isinstance(values, dict):
-            raise TypeError("the text is not a JSON object")
-        values["samples"] = tuple(_sample_from(sample, model) for sample in values["samples"])
+        samples = tuple(_sample_from(sample) for sample in values.pop("samples"))
         values["counts"] = tuple((value, count) for value, count in values["counts"])
         values["sources"] = tuple(values["sources"])
         values["field_agreement"] = ReadOnlyMapping(values["field_agreement"])
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        result = cls(**values, samples=samples)
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise SettingsError(f"text must be what to_json() of a VoteResult wrote: {excerpt_error(error)}") from error
-    return _revived(values, "value", model)
+    return result if model is None else _with_instances(result, model)
 
 
-def _sample_from(values: dict[str, Any], model: Any) -> Sample:
+def _sample_from(values: dict[str, Any]) -> Sample:
     if "reply" in values:
         values["raw"] = Reply(**values.pop("reply"))
-    return Sample(**_revived(values, "vote", model))
+    return Sample(**values)
 
 
-def _revived(values: dict[str, Any], vote: str, model: Any) -> dict[str, Any]:
-    """Make the record an instance of ``model``, and the vote too where the whole record was voted on."""
-    record = values["record"]
-    if model is not None and record is not None:
-        whole = values[vote] == record
-        values["record"] = model.model_validate(record) if hasattr(model, "model_validate") else model(**record)
-        if whole:
-            values[vote] = values["record"]
-    return values
+def _with_instances(result: VoteResult, model: Any) -> VoteResult:
+    samples = tuple(
+        dataclasses.replace(sample, **_revived(sample.record, "vote", sample.vote, model)) for sample in result.samples
+    )
+    return dataclasses.replace(result, samples=samples, **_revived(result.record, "value", result.value, model))
+
+
+def _revived(record: Any, name: str, vote: Any, model: Any) -> dict[str, Any]:
+    """The record as an instance of ``model``, and the vote too where the whole record was voted on."""
+    if record is None:
+        return {}
+    instance = model.model_validate(record) if hasattr(model, "model_validate") else model(**record)
+    return {"record": instance, name: instance if vote == record else vote}

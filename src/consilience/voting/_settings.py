@@ -208,7 +208,7 @@ def merged_settings(
         raise TypeError(f"settings must be a VoteSettings or None, got {type(settings).__name__}")
     for name in options:
         if name not in allowed:
-            close = get_close_matches(name, allowed, n=1)
+            close = get_close_matches(name.lower(), allowed, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
             raise TypeError(f"{verb}() got an unexpected keyword argument {name!r}{hint}")
     if settings is None:

@@ -104,6 +104,14 @@ class StoppingRule(Protocol):
 
     Any function will do; it must depend on the state alone. ``VoteResult.stopped_by`` gives its name: its attribute
     ``name`` if it has one, else ``__name__``.
+
+    Example:
+        >>> def when_two_ahead(state: TallyState) -> bool:
+        ...     return state.leader_votes - state.runner_up_votes >= 2
+        >>> from consilience.voting import vote
+        >>> result = vote(lambda prompt: '{"team": "billing"}', "?", n=9, key="team", stop=when_two_ahead)
+        >>> result.num_samples, result.stopped_by
+        (2, 'when_two_ahead')
     """
 
     def __call__(self, state: TallyState, /) -> bool:

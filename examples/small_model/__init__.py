@@ -1,0 +1,26 @@
+"""What the demo is made of: a small real model, two tasks for it, the screen and the report."""
+
+from .model import Endpoint, FewShotSampler, LocalModel, serve
+from .report import Score, show_case, show_summary
+from .screen import PlainScreen, Screen, TerminalScreen, open_screen
+from .tasks import ORDERS, REVIEWS, TASKS, Case, Order, Task
+
+__all__ = [
+    "ORDERS",
+    "REVIEWS",
+    "TASKS",
+    "Case",
+    "Endpoint",
+    "FewShotSampler",
+    "LocalModel",
+    "Order",
+    "PlainScreen",
+    "Score",
+    "Screen",
+    "Task",
+    "TerminalScreen",
+    "open_screen",
+    "serve",
+    "show_case",
+    "show_summary",
+]

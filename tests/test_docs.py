@@ -1,0 +1,173 @@
+"""The manual: every Python block runs and prints what the page says; every docstring example runs."""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import importlib
+import importlib.util
+import io
+import logging
+import pkgutil
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import consilience
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted(
+    page
+    for pattern in ("README.md", "CHANGELOG.md", "docs/*.md", "examples/README.md", "integrations/*/README.md")
+    for page in ROOT.glob(pattern)
+)
+MODULES = sorted(
+    module.name
+    for module in pkgutil.walk_packages(consilience.__path__, "consilience.")
+    if "__main__" not in module.name
+)
+MOST_BLOCKS_NOT_RUN = 3
+"""A page that shows more code than this without running it is not to be trusted."""
+
+_FENCE = re.compile(r"(?P<fence>`{3,})(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=fence)[ \t]*$", re.DOTALL | re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A Python block of a page, and what the page says that it prints (None where no output block follows)."""
+
+    line: int
+    code: str
+    output: str | None
+    runs: bool
+
+
+def python_blocks(page: str) -> list[Block]:
+    fences = list(_FENCE.finditer(page))
+    blocks = []
+    for position, fence in enumerate(fences):
+        language, *flags = fence["info"].split() or [""]
+        if language == "python":
+            line = page.count("\n", 0, fence.start()) + 1
+            blocks.append(Block(line, fence["body"], _output_after(page, fences, position), "no-run" not in flags))
+    return blocks
+
+
+def _output_after(page: str, fences: list[re.Match[str]], position: int) -> str | None:
+    """The text block that follows with nothing but space between."""
+    if position + 1 == len(fences):
+        return None
+    fence, following = fences[position : position + 2]
+    if following["info"].strip() != "text" or page[fence.end() : following.start()].strip():
+        return None
+    return following["body"]
+
+
+@contextlib.contextmanager
+def fresh_module(page: Path) -> Iterator[ModuleType]:
+    """A module for the blocks of one page; listed in sys.modules, where pydantic and dataclasses look up names."""
+    module = ModuleType(f"page_{page.parent.name}_{page.stem}".replace("-", "_"))
+    sys.modules[module.__name__] = module
+    logger = logging.getLogger("consilience")
+    before = logger.level, logger.handlers[:]
+    try:
+        yield module
+    finally:
+        del sys.modules[module.__name__]
+        logger.setLevel(before[0])
+        logger.handlers[:] = before[1]
+
+
+def without_ids(text: str) -> str:
+    """Results carry a random id of 32 hexadecimal digits, which shows in the log."""
+    return re.sub(r"\b[0-9a-f]{32}\b", "<id>", text)
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def test_there_are_pages_to_check() -> None:
+    assert {"README.md", "docs/concepts.md", "docs/compared.md", "docs/recipes.md"} <= set(map(name_of, PAGES))
+    assert len(MODULES) > 20
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_python_block_prints_what_the_page_says(page: Path) -> None:
+    blocks = python_blocks(page.read_text(encoding="utf-8"))
+    with fresh_module(page) as module:
+        for block in blocks:
+            where = f"{name_of(page)}:{block.line}"
+            code = compile("\n" * block.line + block.code, where, "exec")
+            if not block.runs:
+                continue
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec(code, module.__dict__)
+            assert without_ids(printed.getvalue()) == without_ids(block.output or ""), f"{where} prints something else"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_few_blocks_are_only_shown(page: Path) -> None:
+    blocks = python_blocks(page.read_text(encoding="utf-8"))
+    assert sum(not block.runs for block in blocks) <= MOST_BLOCKS_NOT_RUN
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_link_inside_the_project_leads_somewhere(page: Path) -> None:
+    text = _FENCE.sub("", page.read_text(encoding="utf-8"))
+    broken = [
+        target
+        for target in re.findall(r"\]\(([^)\s]+)\)", text)
+        if "://" not in target and not _leads_somewhere(page, target)
+    ]
+    assert not broken
+
+
+def _leads_somewhere(page: Path, target: str) -> bool:
+    path, _, anchor = target.partition("#")
+    goal = page.parent / path if path else page
+    return goal.exists() and (not anchor or anchor in anchors(goal.read_text(encoding="utf-8")))
+
+
+def anchors(page: str) -> set[str]:
+    """The anchors that hosts of Markdown make of headings: lower case, no marks, hyphens for spaces."""
+    headings = re.findall(r"^#+ (.+)$", _FENCE.sub("", page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("name", ["consilience", *MODULES])
+def test_the_examples_in_docstrings_run(name: str) -> None:
+    module = importlib.import_module(name)
+    result = doctest.testmod(module, optionflags=doctest.IGNORE_EXCEPTION_DETAIL)
+    assert result.failed == 0
+
+
+def test_docstring_examples_are_found() -> None:
+    attempted = sum(doctest.testmod(importlib.import_module(name)).attempted for name in MODULES)
+    assert attempted > 50
+
+
+def test_the_reference_is_up_to_date() -> None:
+    generator = _load("docs/reference.py")
+    written = (ROOT / "docs/reference.md").read_text(encoding="utf-8")
+    assert written == generator.reference(), "run `make docs`"
+
+
+def _load(path: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("reference_generator", ROOT / path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_block_is_found_with_the_output_that_follows_it() -> None:
+    page = "A\n```python\nprint(1)\n```\n\n```text\n1\n```\nB\n```python no-run\nx\n```\nword\n```text\nno\n```\n"
+    assert python_blocks(page) == [Block(2, "print(1)\n", "1\n", True), Block(10, "x\n", None, False)]

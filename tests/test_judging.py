@@ -1,0 +1,248 @@
+"""Judging: one reply, one sample, the right code."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from consilience.replies._reply import Reply
+from consilience.voting import Failure, Sample, VoteSettings, tally
+from consilience.voting._judging import Judge, Origin
+
+
+class Ticket(BaseModel):
+    team: str
+    urgent: bool = False
+
+
+@dataclasses.dataclass
+class Label:
+    team: str
+
+
+def judge(reply: Any, **options: Any) -> Sample:
+    return Judge(VoteSettings(**{"key": "team", **options})).reply(Origin(3, 1), reply).sample
+
+
+def test_a_valid_reply() -> None:
+    text = 'Sure! {"team": "billing", "confidence": 0.8}'
+    sample = judge(text, confidence_field="confidence")
+    assert sample == Sample(
+        index=3,
+        prompt_index=1,
+        ok=True,
+        vote="billing",
+        record={"team": "billing", "confidence": 0.8},
+        confidence=0.8,
+        raw=text,
+    )
+    assert sample.code is None
+
+
+@pytest.mark.parametrize(
+    ("reply", "code"),
+    [
+        ("", Failure.EMPTY_REPLY),
+        (" \n\t", Failure.EMPTY_REPLY),
+        (None, Failure.EMPTY_REPLY),
+        (Reply(None), Failure.EMPTY_REPLY),
+        (b"", Failure.EMPTY_REPLY),
+        ("Sorry.", Failure.NO_JSON),
+        ('"team"', Failure.NO_JSON),
+        ("5", Failure.NO_JSON),
+        (5, Failure.NO_JSON),
+        (math.nan, Failure.NO_JSON),
+        (iter("text"), Failure.NO_JSON),
+        ((c for c in "text"), Failure.NO_JSON),
+        (object(), Failure.NO_JSON),
+        ({"a"}, Failure.NO_JSON),
+        (Ticket, Failure.NO_JSON),
+        (Reply(Reply('{"team": "a"}')), Failure.MISSING_KEY),
+        ('{"team": "bill', Failure.TRUNCATED),
+        ('{"Team": "billing"}', Failure.MISSING_KEY),
+        ({"Team": "billing"}, Failure.MISSING_KEY),
+        ([{"team": "billing"}], Failure.MISSING_KEY),
+        ('[{"team": "billing"}]', Failure.MISSING_KEY),
+        ([], Failure.MISSING_KEY),
+        ("\ud800", Failure.NO_JSON),
+    ],
+    ids=lambda value: repr(value)[:30],
+)
+def test_the_codes_of_bad_replies(reply: Any, code: str) -> None:
+    sample = judge(reply)
+    assert not sample.ok
+    assert sample.code == code
+    assert sample.error is not None
+    assert sample.error.isprintable()
+    assert (sample.vote, sample.record, sample.confidence) == (None, None, None)
+    assert sample.raw is reply
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '{"team": "billing"}',
+        b'{"team": "billing"}',
+        bytearray(b'\xff {"team": "billing"}'),
+        {"team": "billing"},
+        Ticket(team="billing"),
+        Label("billing"),
+        Reply({"team": "billing"}),
+        Reply('```json\n{"team": "billing"}\n```'),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_text_and_records_are_read(reply: Any) -> None:
+    sample = judge(reply)
+    assert (sample.ok, sample.vote) == (True, "billing")
+    assert sample.raw is reply
+
+
+def test_null_and_the_word_none_are_votes() -> None:
+    assert judge('{"team": null}').ok
+    assert judge('{"team": "none"}').vote == "none"
+    result = tally(['{"team": null}', '{"team": null}', '{"team": "none"}'], key="team")
+    assert (result.abstained, result.value, result.record) == (False, None, None)
+    assert result.counts == ((None, 2), ("none", 1))
+    assert result.detail == "None won with 2 of 3 votes"
+
+
+def test_the_error_of_the_candidate_that_came_furthest() -> None:
+    def check(record: Any) -> bool:
+        return record.get("ok", False)
+
+    assert judge('{"x": 1} {"ok": true}', validator=check).code == Failure.MISSING_KEY
+    assert judge('{"ok": true} {"x": 1}', validator=check).code == Failure.MISSING_KEY
+    assert judge('{"x": 1}', validator=check).error == "invalid: the validator returned False"
+    assert judge('{"x": 1} {"ok": true} {"ok": true, "team": "a"}', validator=check).vote == "a"
+
+
+def test_a_cut_off_reply_is_truncated_unless_a_whole_record_came_first() -> None:
+    cut = judge('{"team": "billing"} and then {"team": "ship')
+    assert (cut.ok, cut.vote, cut.truncated) == (True, "billing", True)
+    lost = judge('{"other": 1} and then {"team": "ship')
+    assert (lost.code, lost.truncated) == (Failure.TRUNCATED, True)
+
+
+@pytest.mark.parametrize("reason", ["length", "max_tokens", "MAX_TOKENS"])
+def test_the_finish_reason_marks_truncation(reason: str) -> None:
+    assert judge(Reply("I think that", finish_reason=reason)).code == Failure.TRUNCATED
+    whole = judge(Reply('{"team": "a"}', finish_reason=reason))
+    assert (whole.ok, whole.truncated) == (True, True)
+    assert judge(Reply('{"Team": "a"}', finish_reason=reason)).code == Failure.MISSING_KEY
+    assert not judge(Reply('{"team": "a"}', finish_reason="stop")).truncated
+    assert not judge(Reply('{"team": "a"}', finish_reason=["length"])).truncated  # type: ignore[arg-type]
+
+
+def test_a_draft_and_a_final_answer_are_ambiguous() -> None:
+    text = 'Draft {"team": "a"}, final {"team": "b"}, again {"team": "b", "x": 1}'
+    assert (judge(text).vote, judge(text).ambiguous) == ("a", True)
+    last = judge(text, prefer="last")
+    assert (last.vote, last.ambiguous, last.record) == ("b", True, {"team": "b", "x": 1})
+    assert not judge('{"team": "a"} and {"team": "a", "x": 1}').ambiguous
+    assert not judge('{"team": "a"} and {"x": 1}').ambiguous
+    assert not judge('{"team": "A"} and {"team": "a"}', normalize="text").ambiguous
+
+
+def test_the_last_answer_is_the_one_furthest_down_the_text() -> None:
+    fenced_first = 'Final: {"team": "b"}\n```json\n{"team": "a"}\n```\nNo: {"team": "c"}'
+    assert judge(fenced_first).vote == "a"
+    assert judge(fenced_first, prefer="last").vote == "c"
+
+
+def test_repair_comes_last_and_is_marked() -> None:
+    broken = "{'team': 'a'}"
+    assert judge(broken).code == Failure.NO_JSON
+    repaired = judge(broken, repair=True)
+    assert (repaired.vote, repaired.repaired) == ("a", True)
+    both = judge(broken + ' but {"team": "b"}', repair=True)
+    assert (both.vote, both.repaired, both.ambiguous) == ("b", False, False)
+    lenient = judge('{"team": "a",}', repair="lenient")
+    assert (lenient.vote, lenient.repaired) == ("a", True)
+
+
+def test_validators_replace_the_record() -> None:
+    sample = judge('{"team": "billing", "confidence": 0.7}', validator=Ticket, confidence_field="confidence")
+    assert sample.record == Ticket(team="billing")
+    assert sample.confidence == 0.7  # the model dropped the field, the candidate still has it
+    assert judge('{"team": 5}', validator=Ticket).code == Failure.INVALID
+    schema = {"type": "object", "required": ["team"], "properties": {"team": {"enum": ["a"]}}}
+    assert judge('{"team": "a"}', validator=schema).ok
+    assert judge('{"team": "b"}', validator=schema).code == Failure.INVALID
+
+
+def test_confidence_comes_from_the_record_then_from_the_client() -> None:
+    options = {"confidence_field": "confidence"}
+    assert judge(Reply('{"team": "a", "confidence": "80%"}', confidence=0.1), **options).confidence == 0.8
+    assert judge(Reply('{"team": "a", "confidence": "high"}', confidence=0.1), **options).confidence == 0.1
+    assert judge(Reply('{"team": "a"}', confidence=7)).confidence == 1.0
+    assert judge(Reply('{"team": "a"}', confidence=math.nan)).confidence is None
+    assert judge('{"team": "a", "meta": {"p": 0.3}}', confidence_field="meta.p").confidence == 0.3
+
+
+def test_whole_records_are_compared_without_the_confidence() -> None:
+    replies = [
+        '{"team": "a", "confidence": 0.9}',
+        '{"confidence": 0.7, "team": "a"}',
+        '{"team": "b", "confidence": 0.9}',
+    ]
+    result = tally(replies, confidence_field="confidence")
+    assert result.agreement == 2 / 3
+    assert result.value == result.record == {"team": "a", "confidence": 0.9}
+    assert result.confidence == 0.8
+    assert result.field_agreement == {"team": 2 / 3}
+    assert tally(replies).reason == "tie"
+
+
+def test_sources_of_replies() -> None:
+    assert judge(Reply('{"team": "a"}', source="x")).source == "x"
+    assert judge(Reply("no", source="x")).source == "x"
+    assert judge(Reply('{"team": "a"}', source=5)).source == "5"  # type: ignore[arg-type]
+    with_source = Judge(VoteSettings(key="team")).reply(Origin(0, source="model"), Reply('{"team": "a"}', source="x"))
+    assert with_source.sample.source == "model"
+
+
+@given(
+    st.text() | st.binary() | st.none() | st.floats() | st.lists(st.integers()) | st.dictionaries(st.text(), st.text())
+)
+def test_no_reply_raises(reply: Any) -> None:
+    for key in (None, "team", "a.b[0]"):
+        sample = judge(reply, key=key, confidence_field="c", normalize="text")
+        assert sample.ok == (sample.error is None)
+
+
+def test_records_that_raise_at_every_touch_do_not_raise_here() -> None:
+    class Loud(dict[str, Any]):
+        def items(self) -> Any:
+            raise RuntimeError("no items")
+
+        def __getitem__(self, name: str) -> Any:
+            raise RuntimeError("no item")
+
+        def __contains__(self, name: object) -> bool:
+            raise RuntimeError("no membership")
+
+        def __repr__(self) -> str:
+            raise RuntimeError("no text")
+
+        def __eq__(self, other: object) -> bool:
+            raise RuntimeError("no comparison")
+
+        __hash__ = None  # type: ignore[assignment]
+
+    class LoudError(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no text")
+
+    assert judge(Loud(), key="team").code in (Failure.NO_JSON, Failure.MISSING_KEY)
+    result = tally([Loud(), LoudError(), {"team": Loud()}, {"team": Loud()}], key="team")
+    assert result.num_samples == 4
+    assert result.explain()
+    assert result._repr_html_()
+    assert tally([{"a": 1}], validator=lambda record: Loud(), min_valid=0).num_samples == 1
