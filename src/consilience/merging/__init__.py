@@ -1,6 +1,8 @@
 """Merging: several revisions in, one record out, field by field."""
 
+from ._analytics import WorkflowAnalyticsCollector
 from ._comparators import Comparator, Exact, Ignore, Keyed, Normalized, Ordered, Similar, Tolerance, Unordered
+from ._consensus import aconsensus, consensus
 from ._constraints import Constraint, constraint
 from ._merge import JSONConsensus, merge
 from ._options import Status
@@ -45,8 +47,11 @@ __all__ = [
     "Status",
     "Tolerance",
     "Unordered",
+    "WorkflowAnalyticsCollector",
+    "aconsensus",
     "by_path",
     "by_type",
+    "consensus",
     "constraint",
     "default_conflict_resolver",
     "flatten",

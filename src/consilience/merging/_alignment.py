@@ -43,7 +43,7 @@ def align(lists: Mapping[int, list[Any]], rule: Comparator | None = None) -> lis
 
     Example:
         >>> align({0: ["milk", "eggs"], 1: ["eggs", "milk", "tea"]})
-        [{0: 0, 1: 1}, {0: 1, 1: 0}, {1: 2}]
+        [{1: 0, 0: 1}, {1: 1, 0: 0}, {1: 2}]
     """
     if isinstance(rule, Ordered):
         longest = max(map(len, lists.values()), default=0)

@@ -19,7 +19,39 @@ TextMatrix = Callable[[Sequence[str]], "Matrix"]
 
 _NUMBER = re.compile(r"[+\-−–]?\d+(?:[.,:/]\d+)*")
 _NEGATIONS = frozenset(
-    ["no", "not", "none", "never", "nor", "neither", "nobody", "nothing", "nowhere", "without", "cannot", "non", "false", "off", "nicht", "kein", "keine", "nein", "nie", "ohne", "ne", "pas", "jamais", "sans", "sin", "nunca", "ni", "não", "sem", "mai", "senza"]
+    [
+        "no",
+        "not",
+        "none",
+        "never",
+        "nor",
+        "neither",
+        "nobody",
+        "nothing",
+        "nowhere",
+        "without",
+        "cannot",
+        "non",
+        "false",
+        "off",
+        "nicht",
+        "kein",
+        "keine",
+        "nein",
+        "nie",
+        "ohne",
+        "ne",
+        "pas",
+        "jamais",
+        "sans",
+        "sin",
+        "nunca",
+        "ni",
+        "não",
+        "sem",
+        "mai",
+        "senza",
+    ]
 )
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _MEANINGFUL = frozenset("#%&@*/\\")

@@ -38,7 +38,7 @@ class Comparator(ABC):
     __slots__ = ()
 
     @abstractmethod
-    def groups(self, values: Sequence[Any], weights: Sequence[int]) -> list[list[int]]:
+    def groups(self, values: Sequence[Any], weights: Sequence[int], /) -> list[list[int]]:
         """Part distinct values, given in canonical order, into groups of equals (as positions)."""
 
 
@@ -47,7 +47,7 @@ class _Plain(Comparator):
 
     __slots__ = ()
 
-    def groups(self, values: Sequence[Any], weights: Sequence[int]) -> list[list[int]]:
+    def groups(self, values: Sequence[Any], _weights: Sequence[int], /) -> list[list[int]]:
         return [[index] for index in range(len(values))]
 
 
@@ -128,7 +128,7 @@ class Normalized(Comparator):
     def __post_init__(self) -> None:
         vote_normalizer(self.how, None)
 
-    def groups(self, values: Sequence[Any], weights: Sequence[int]) -> list[list[int]]:
+    def groups(self, values: Sequence[Any], _weights: Sequence[int], /) -> list[list[int]]:
         normalize = vote_normalizer(self.how, None) or (lambda value: value)
         found: dict[str, list[int]] = {}
         for index, value in enumerate(values):
@@ -157,7 +157,7 @@ class Similar(Comparator):
     def __post_init__(self) -> None:
         check_share("threshold", self.threshold)
 
-    def groups(self, values: Sequence[Any], weights: Sequence[int]) -> list[list[int]]:
+    def groups(self, values: Sequence[Any], _weights: Sequence[int], /) -> list[list[int]]:
         texts = [index for index, value in enumerate(values) if type(value) is str]
         measure = None if self.scorer is None else matrix_of(self.scorer)
         alike = cluster_texts([values[index] for index in texts], self.threshold, measure)
@@ -189,7 +189,7 @@ class Tolerance(Comparator):
             if not 0 <= value < math.inf:
                 raise SettingsError(f"Tolerance {name} must be a number of at least 0, got {value!r}")
 
-    def groups(self, values: Sequence[Any], weights: Sequence[int]) -> list[list[int]]:
+    def groups(self, values: Sequence[Any], weights: Sequence[int], /) -> list[list[int]]:
         return around_the_heaviest(values, weights, self._is_close)
 
     def _is_close(self, one: Any, other: Any) -> bool:
@@ -214,7 +214,7 @@ class Custom(Comparator):
 
     same: Callable[[Any, Any], bool]
 
-    def groups(self, values: Sequence[Any], weights: Sequence[int]) -> list[list[int]]:
+    def groups(self, values: Sequence[Any], weights: Sequence[int], /) -> list[list[int]]:
         return around_the_heaviest(values, weights, self.same)
 
 

@@ -55,8 +55,11 @@ class Decider:
         kind = self._kind(node, absence, total)
         if kind in ("object", "list"):
             branch = self._object(node, path) if kind == "object" else self._list(node, path)
-            holders = list(node.objects if kind == "object" else node.lists)
-            options = [self._option(branch, holders), *self._others(node, kind), *absence]
+            options = [
+                self._option(branch, list(node.objects if kind == "object" else node.lists)),
+                *self._others(node, kind),
+                *absence,
+            ]
             return Decision(node.pattern, options, 0, _agreement(options), total, len(voters))
         values = self._values(node, path)
         options = [*values, *self._others(node, "scalar"), *absence]
@@ -158,18 +161,15 @@ class Decider:
         decision.total, decision.voters = self._weigh(holders), len(holders)
         if decision.status == Status.UNANIMOUS:
             decision.status = Status.AGREED
-        if self._is_kept(have, absence[0], decision.total, node, path):
+        if self._is_kept(have, absence[0], decision.total):
             return decision
         decision.choice = len(decision.options) - 1
         decision.status = Status.ABSENT if absence[0].weight > have.weight else Status.OMITTED
         return decision
 
-    def _is_kept(self, have: Option, absence: Option, total: int, node: Node, path: Path) -> bool:
+    def _is_kept(self, have: Option, absence: Option, total: int) -> bool:
         if self.min_support is not None:
             return have.weight / total >= self.min_support
-        if have.weight == absence.weight:
-            # Half have it and half do not: a conflict like any other, which the resolver may decide.
-            return self._ask(self._conflict(node, total, path)) is not OMIT
         return self._winner([have, absence], total) == 0
 
     def _copied(self, node: Node, voters: Sequence[int]) -> Decision:

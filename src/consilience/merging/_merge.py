@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..replies._reply import Reply
 from ..voting._details import commonest_error
 from ..voting._excerpts import excerpt
+from ..voting._reasons import Failure
 from ..voting._result import VoteResult
 from ..voting._sample import Sample
 from ..voting._summary import usage
@@ -24,7 +25,7 @@ from ._report import report
 from ._resolvers import OMIT, ConflictResolver, default_conflict_resolver
 from ._result import ConsensusReason, ConsensusResult, Fields
 from ._revisions import plain_json
-from ._schema import Built, Schema
+from ._schema import Built, Cleaned, Schema
 from ._settings import MERGING_OPTIONS, ConsensusSettings, Weighting, consensus_settings
 from ._tree import Node, lay_over
 from ._weights import ranked, weigh
@@ -117,7 +118,7 @@ def _sample(index: int, revision: Any) -> Sample:
     if isinstance(revision, Reply):
         about = {"confidence": revision.confidence, "source": revision.source}
         revision = revision.content
-    return Sample(index=index, ok=True, record=plain_json(revision, f"revisions[{index}]"), **about)
+    return Sample(index=index, ok=True, record=revision, **about)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,28 +139,43 @@ class Merger:
     def __init__(self, settings: ConsensusSettings) -> None:
         self._settings = settings
         self._schema: Schema | None = settings.compiled_schema()
-        self._rules = {**(self._schema.rules if self._schema else {}), **(settings.compare or {})}
+        self.rules = {**(self._schema.rules if self._schema else {}), **(settings.compare or {})}
         self._constraints: tuple[Constraint, ...] = settings.constraints
-
-    def revision_of(self, sample: Sample) -> Any:
-        """The plain JSON of a valid sample's record."""
-        return plain_json(sample.record, f"revision {sample.index}")
 
     def merge(self, samples: Sequence[Sample]) -> ConsensusResult:
         """Merge the valid ones among these samples."""
-        revisions = {sample.index: self.revision_of(sample) for sample in samples if sample.ok}
-        dropped = 0
-        if self._schema is not None:
-            cleaned = {revision: self._schema.clean(record) for revision, record in revisions.items()}
-            revisions = {revision: each.record for revision, each in cleaned.items()}
-            dropped = sum(len(each.dropped) for each in cleaned.values())
+        samples, revisions, dropped = self._read(samples)
         share = len(revisions) / len(samples) if samples else 0.0
         if not revisions or share < self._settings.min_valid:
             return self._too_few(samples, share)
-        root = lay_over(revisions, self._rules)
+        root = lay_over(revisions, self.rules)
         weights = weigh(self._settings.weights, samples, root, self._satisfies if self._has_constraints else None)
         consensus = self._decide(root, weights)
         return self._result(samples, weights, consensus, dropped)
+
+    def _read(self, samples: Sequence[Sample]) -> tuple[list[Sample], dict[int, Any], int]:
+        """The samples, the revisions of the valid ones as the schema reads them, and the number of values dropped."""
+        kept, revisions, dropped = [], {}, 0
+        for sample in samples:
+            cleaned = self.clean(sample) if sample.ok else Cleaned(OMIT)
+            if sample.ok and cleaned.record is OMIT:
+                error = f"{Failure.INVALID}: the revision as a whole does not fit the schema"
+                sample = replace(sample, ok=False, vote=None, record=None, confidence=None, error=error)
+            elif sample.ok:
+                revisions[sample.index] = cleaned.record
+                dropped += len(cleaned.dropped)
+            kept.append(sample)
+        return kept, revisions, dropped
+
+    def clean(self, sample: Sample) -> Cleaned:
+        """The plain JSON of a valid sample's record, without the fields that do not fit the schema."""
+        record = plain_json(sample.record, f"revisions[{sample.index}]")
+        return Cleaned(record) if self._schema is None else self._schema.clean(record)
+
+    @property
+    def can_settle(self) -> bool:
+        """Whether the outcome follows from that of the fields, whatever weight is behind each."""
+        return not self._has_constraints and not self._settings.min_confidence
 
     @property
     def _has_constraints(self) -> bool:

@@ -34,7 +34,7 @@ class PydanticModel:
         """Coerce every field to its type as JSON, and drop those that cannot be."""
         dropped: list[Path] = []
         cleaned = self._clean(self._model, record, Path(), dropped)
-        return Cleaned(None if cleaned is OMIT else cleaned, tuple(dropped))
+        return Cleaned(cleaned, tuple(dropped))
 
     def build(self, merged: Any) -> Built:
         """The model's instance, if the merged record makes one."""
@@ -101,7 +101,7 @@ class PydanticModel:
             known: dict[str, tuple[str, Any]] = {}
             for name, field in model.model_fields.items():
                 key = _key(name, field)
-                annotation = Annotated[field.annotation, field]
+                annotation: Any = Annotated[(field.annotation, field)]
                 for spelling in (key, field.serialization_alias or name, name):
                     known.setdefault(spelling, (key, annotation))
             self._known[model] = known

@@ -120,19 +120,6 @@ def prefer_most_common_resolver(path: Path, values: list[Any], weights: list[flo
     return ranking[0][1] if ranking else OMIT
 
 
-def prefer_leading_resolver(path: Path, values: list[Any], weights: list[float] | None = None) -> Any:  # noqa: ARG001
-    """Take the heaviest value, below the threshold or not, if no other is as heavy; else leave the field out.
-
-    Example:
-        >>> prefer_leading_resolver(("ram",), [16, 32], [1.0, 1.0])
-        OMIT
-    """
-    ranking = _ranking(values, weights)
-    if not ranking or (len(ranking) > 1 and ranking[0][0] - ranking[1][0] < _EQUAL):
-        return OMIT
-    return ranking[0][1]
-
-
 def _ranking(values: Sequence[Any], weights: Sequence[float] | None) -> list[tuple[float, Any]]:
     """The distinct values with their weights, heaviest first, then in canonical order."""
     known = weights if weights is not None else [1.0] * len(values)
@@ -142,6 +129,21 @@ def _ranking(values: Sequence[Any], weights: Sequence[float] | None) -> list[tup
         entry[0] += weight
     ranked = sorted(heap.items(), key=lambda item: (-round(item[1][0] / _EQUAL), item[0]))
     return [(weight, value) for _, (weight, value) in ranked]
+
+
+@dataclass(frozen=True, slots=True)
+class _PreferLeading(Resolver):
+    """Take the heaviest value, below the threshold or not, if nothing else weighs as much, absence included."""
+
+    def resolve(self, conflict: Conflict) -> Any:
+        absent = conflict.total - sum(conflict.weights)
+        ranking = _ranking(conflict.values, conflict.weights)
+        rivals = [weight for weight, _ in ranking[1:]] + [absent]
+        return ranking[0][1] if ranking and ranking[0][0] - max(rivals) > _EQUAL else OMIT
+
+
+prefer_leading_resolver = _PreferLeading()
+"""Takes the heaviest value, below the threshold or not, if nothing else weighs as much; else omits the field."""
 
 
 @dataclass(frozen=True, slots=True)

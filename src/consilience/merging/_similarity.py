@@ -56,11 +56,11 @@ def similarity_matrix(left: Sequence[Any], right: Sequence[Any]) -> Matrix:
     import numpy as np
 
     result = np.zeros((len(left), len(right)))
-    for kind, compare in (("scalar", _compare_scalars), ("object", _compare_objects), ("list", _compare_lists)):
+    for kind in _COMPARE:
         rows = [index for index, value in enumerate(left) if kind_of(value) == kind]
         columns = [index for index, value in enumerate(right) if kind_of(value) == kind]
         if rows and columns:
-            block: Matrix = compare([left[index] for index in rows], [right[index] for index in columns])
+            block = _COMPARE[kind]([left[index] for index in rows], [right[index] for index in columns])
             if len(rows) == len(left) and len(columns) == len(right):
                 return block
             result[np.ix_(rows, columns)] = block
@@ -131,3 +131,10 @@ def _best_pairing(left: list[Any], right: list[Any]) -> float:
     matrix = similarity_matrix(left, right)
     rows, columns = linear_sum_assignment(matrix, maximize=True)
     return float(matrix[rows, columns].sum()) / max(len(left), len(right))
+
+
+_COMPARE: dict[str, Callable[[list[Any], list[Any]], Matrix]] = {
+    "scalar": _compare_scalars,
+    "object": _compare_objects,
+    "list": _compare_lists,
+}
