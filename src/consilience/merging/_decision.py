@@ -56,7 +56,7 @@ class Decider:
         if kind in ("object", "list"):
             branch = self._object(node, path) if kind == "object" else self._list(node, path)
             options = [
-                self._option(branch, list(node.objects if kind == "object" else node.lists)),
+                self._option(branch, [*(node.objects if kind == "object" else node.lists)]),
                 *self._others(node, kind),
                 *absence,
             ]

@@ -18,7 +18,7 @@ from ..voting._sample import Sample
 from ..voting._summary import usage
 from ._constraints import Constraint, is_met
 from ._decision import UNIT, Decider
-from ._options import Branch, Decision, assemble
+from ._options import Branch, Decision, assemble, taken
 from ._paths import EACH, Path
 from ._reconciliation import Reconciliation, reconcile
 from ._report import report
@@ -288,7 +288,7 @@ class Merger:
 def _record(decision: Decision, choices: Mapping[int, int]) -> Any:
     """The merged record; one on whose kind all agree is there even if nothing in it found agreement."""
     merged = assemble(decision, choices)
-    value = decision.options[choices.get(id(decision), decision.choice)].value
+    value = taken(decision, choices).value
     if merged is OMIT and isinstance(value, Branch):
         return {} if value.kind == "object" else []
     return merged

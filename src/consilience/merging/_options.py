@@ -10,7 +10,7 @@ from .._canonical import canonical_text
 from ._paths import Path
 from ._resolvers import OMIT
 
-__all__ = ["ABSENT", "Branch", "Decision", "Option", "Status", "assemble", "is_plain"]
+__all__ = ["ABSENT", "Branch", "Decision", "Option", "Status", "assemble", "is_kept", "is_plain", "taken"]
 
 
 class Status:
@@ -110,7 +110,20 @@ def _same(one: Any, other: Any) -> bool:
     return canonical_text(one) == canonical_text(other)
 
 
-def assemble(decision: Decision, choices: Mapping[int, int] | None = None) -> Any:
+def is_kept(decision: Decision, choices: Mapping[int, int]) -> bool:
+    """Whether a decision leaves something in the record: a value, or a container that is not left out."""
+    value = taken(decision, choices).value
+    if not isinstance(value, Branch):
+        return value is not ABSENT
+    return value.written_empty or any(is_kept(child, choices) for _, child in value.children)
+
+
+def taken(decision: Decision, choices: Mapping[int, int]) -> Option:
+    """The option taken: the choice of the vote, or what stands in its place in ``choices`` (by ``id``)."""
+    return decision.options[choices.get(id(decision), decision.choice)]
+
+
+def assemble(decision: Decision, choices: Mapping[int, int]) -> Any:
     """Build the value of a decision, or OMIT.
 
     A container that comes out empty although no revision wrote it empty is left out.
@@ -119,8 +132,7 @@ def assemble(decision: Decision, choices: Mapping[int, int] | None = None) -> An
         decision: the decision at the root of the value.
         choices: ``id`` of a decision -> the option to take instead of its choice.
     """
-    index = decision.choice if choices is None else choices.get(id(decision), decision.choice)
-    value = decision.options[index].value
+    value = taken(decision, choices).value
     if value is ABSENT:
         return OMIT
     if not isinstance(value, Branch):

@@ -8,7 +8,7 @@ from typing import Any
 
 from .._canonical import canonical_text
 from ._decision import UNIT
-from ._options import ABSENT, Branch, Decision, Option, Status, assemble
+from ._options import ABSENT, Branch, Decision, Option, Status, assemble, is_kept, taken
 from ._paths import Path
 from ._resolvers import OMIT
 from ._result import Candidate, FieldConsensus, Fields
@@ -38,10 +38,10 @@ def report(root: Decision, choices: Mapping[int, int]) -> Report:
         choices: ``id`` of a decision -> the option that the constraints made it take.
     """
     found = list(_walk(root, Path(), choices))
-    counted = [(field, decision) for _, field, decision in found if not isinstance(_taken(decision, choices), Branch)]
+    counted = [(field, decision) for _, field, decision, is_leaf in found if is_leaf]
     statuses = [field.status for field, _ in counted]
     return Report(
-        fields=Fields({path: field for path, field, _ in found}),
+        fields=Fields({path: field for path, field, _, _ in found}),
         considered=len(counted),
         in_output=sum(status not in (Status.OMITTED, Status.ABSENT) for status in statuses),
         agreed=sum(status in (Status.UNANIMOUS, Status.AGREED) for status in statuses),
@@ -52,41 +52,28 @@ def report(root: Decision, choices: Mapping[int, int]) -> Report:
     )
 
 
-def _taken(decision: Decision, choices: Mapping[int, int]) -> Any:
-    return decision.options[choices.get(id(decision), decision.choice)].value
-
-
 def _walk(
     decision: Decision, path: Path, choices: Mapping[int, int]
-) -> Iterator[tuple[Path, FieldConsensus, Decision]]:
-    """Every decision on a leaf, and on a container that not all revisions have."""
+) -> Iterator[tuple[Path, FieldConsensus, Decision, bool]]:
+    """Every decision on a leaf, and (marked False) on a container that not all revisions have."""
     if decision.status == Status.IGNORED:
         return
-    value = _taken(decision, choices)
-    is_open = isinstance(value, Branch) and bool(value.children)
-    if not is_open or len(decision.options) > 1:
-        yield path, _field(decision, choices), decision
-    if is_open:
-        yield from _walk_below(value, path, choices)
-
-
-def _walk_below(branch: Branch, path: Path, choices: Mapping[int, int]) -> Iterator[Any]:
-    if branch.kind == "object":
-        for key, child in branch.children:
-            yield from _walk(child, Path((*path, key or "")), choices)
-        return
+    branch = taken(decision, choices).value
+    children = branch.children if isinstance(branch, Branch) else []
+    kept = [each for each in children if is_kept(each[1], choices)]
+    is_leaf = not children or (not kept and branch.written_empty)
+    if is_leaf or len(decision.options) > 1:
+        yield path, _field(decision, choices), decision, is_leaf
     # Items that are kept have the position that they have in the record; those left out come after them.
-    kept = [child for _, child in branch.children if assemble(child, choices) is not OMIT]
-    left_out = [child for _, child in branch.children if assemble(child, choices) is OMIT]
-    for place, child in enumerate(kept + left_out):
-        yield from _walk(child, Path((*path, place)), choices)
+    left_out = [each for each in children if not is_kept(each[1], choices)] if len(kept) < len(children) else []
+    for place, (key, child) in enumerate(kept + left_out):
+        yield from _walk(child, Path((*path, place if key is None else key)), choices)
 
 
 def _field(decision: Decision, choices: Mapping[int, int]) -> FieldConsensus:
-    index = choices.get(id(decision), decision.choice)
-    option = decision.options[index]
+    option = taken(decision, choices)
     status, replaced = decision.status, None
-    if index != decision.choice:
+    if option is not decision.chosen:
         status, replaced = Status.RECONCILED, _shown(decision.chosen.value)
     measured = decision.best if status == Status.OMITTED else option
     return FieldConsensus(
@@ -103,7 +90,7 @@ def _shown(value: Any) -> Any:
     if value is ABSENT:
         return None
     if isinstance(value, Branch):
-        whole = assemble(Decision(Path(), [Option(value, 0, ())], 0, Status.AGREED, 0, 0))
+        whole = assemble(Decision(Path(), [Option(value, 0, ())], 0, Status.AGREED, 0, 0), {})
         return None if whole is OMIT else whole
     return value
 

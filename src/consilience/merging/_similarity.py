@@ -60,9 +60,7 @@ def similarity_matrix(left: Sequence[Any], right: Sequence[Any]) -> Matrix:
         rows = [index for index, value in enumerate(left) if kind_of(value) == kind]
         columns = [index for index, value in enumerate(right) if kind_of(value) == kind]
         if rows and columns:
-            block = _COMPARE[kind]([left[index] for index in rows], [right[index] for index in columns])
-            if len(rows) == len(left) and len(columns) == len(right):
-                return block
+            block: Matrix = _COMPARE[kind]([left[index] for index in rows], [right[index] for index in columns])
             result[np.ix_(rows, columns)] = block
     return result
 
@@ -73,7 +71,7 @@ def _compare_scalars(left: list[Any], right: list[Any]) -> Matrix:
     codes: dict[str, int] = {}
     row_codes = [codes.setdefault(canonical_text(value), len(codes)) for value in left]
     column_codes = [codes.setdefault(canonical_text(value), len(codes)) for value in right]
-    result = (np.array(row_codes)[:, None] == np.array(column_codes)[None, :]).astype(float)
+    result: Matrix = (np.array(row_codes)[:, None] == np.array(column_codes)[None, :]).astype(np.float64)
     row_texts = {value: None for value in left if type(value) is str}
     column_texts = {value: None for value in right if type(value) is str}
     if not (row_texts and column_texts) or (len(codes) == len(row_texts) == len(column_texts) == 1):
