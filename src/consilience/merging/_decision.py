@@ -55,11 +55,7 @@ class Decider:
         kind = self._kind(node, absence, total)
         if kind in ("object", "list"):
             branch = self._object(node, path) if kind == "object" else self._list(node, path)
-            options = [
-                self._option(branch, [*(node.objects if kind == "object" else node.lists)]),
-                *self._others(node, kind),
-                *absence,
-            ]
+            options = [self._option(branch, branch.holders), *self._others(node, kind), *absence]
             return Decision(node.pattern, options, 0, _agreement(options), total, len(voters))
         values = self._values(node, path)
         options = [*values, *self._others(node, "scalar"), *absence]
@@ -86,8 +82,10 @@ class Decider:
 
     def _kind(self, node: Node, absence: list[Option], total: int) -> str | None:
         """What stands here: object, list, scalar, absent, or None when no kind has a majority."""
-        held = {"object": node.objects, "list": node.lists, "scalar": node.scalars}
+        held: Mapping[str, Mapping[int, Any]] = {"object": node.objects, "list": node.lists, "scalar": node.scalars}
         kinds = [self._option(kind, revisions) for kind, revisions in held.items() if revisions]
+        if len(kinds) == 1 and not absence:
+            return str(kinds[0].value)
         kinds += [Option("absent", option.weight, option.revisions) for option in absence]
         winner = self._winner(kinds, total)
         return None if winner is None else str(kinds[winner].value)
@@ -109,6 +107,9 @@ class Decider:
 
     def _others(self, node: Node, kind: str) -> list[Option]:
         """What is of another kind than the one that is voted on, as whole values."""
+        of_kind = node.objects if kind == "object" else node.lists if kind == "list" else node.scalars
+        if len(of_kind) == len(node.values):
+            return []
         return self._distinct({r: value for r, value in node.values.items() if kind_of(value) != kind})
 
     def _distinct(self, values: Mapping[int, Any]) -> list[Option]:
@@ -128,7 +129,7 @@ class Decider:
         children: list[tuple[str | None, Decision]] = [
             (key, self.decide(node.keys[key], holders, Path((*path, key)))) for key in order
         ]
-        return Branch("object", children, written_empty=not all(node.objects.values()))
+        return Branch("object", children, holders, written_empty=not all(node.objects.values()))
 
     def _list(self, node: Node, path: Path) -> Branch:
         # The items in an order that does not depend on that of the revisions: by what they hold, and where.
@@ -139,7 +140,7 @@ class Decider:
         children: list[tuple[str | None, Decision]] = [
             (None, self._item(items[index][1], holders, Path((*path, place)))) for place, index in enumerate(order)
         ]
-        return Branch("list", children, written_empty=not all(node.lists.values()))
+        return Branch("list", children, holders, written_empty=not all(node.lists.values()))
 
     def _signature(self, slot: Mapping[int, int], node: Node) -> list[tuple[str, int, int]]:
         return sorted((canonical_text(value), slot[r], self.weights[r]) for r, value in node.values.items())

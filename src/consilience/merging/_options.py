@@ -54,6 +54,7 @@ class Branch:
 
     kind: str
     children: list[tuple[str | None, Decision]]
+    holders: list[int]
     written_empty: bool
 
 

@@ -10,6 +10,9 @@ from .._canonical import canonical_text
 from ._tree import Node
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from ._similarity import Matrix
 
 __all__ = ["FULL_TRUST", "mean_similarities", "trust_weights"]
@@ -17,7 +20,7 @@ __all__ = ["FULL_TRUST", "mean_similarities", "trust_weights"]
 FULL_TRUST = 0.9
 """A revision with at least this share of the median raw weight has the full weight."""
 
-_BATCH = 1 << 18
+UNIT = 1_000_000_000
 
 
 def trust_weights(similarities: Mapping[int, float], bonus: Mapping[int, float]) -> dict[int, float]:
@@ -63,74 +66,66 @@ def mean_similarities(root: Node, revisions: Sequence[int]) -> dict[int, float]:
     """
     import numpy as np
 
-    alike = _Alike({revision: place for place, revision in enumerate(revisions)})
-    for leaf in root.leaves():
-        alike.add(leaf)
-    common, either = alike.sums()
+    codes, texts = _coded(root, revisions)
+    size = len(revisions)
+    common, either = np.zeros((size, size)), np.ones((size, size))
+    for one in range(size):
+        for other in range(one):
+            first, second = codes[:, one], codes[:, other]
+            common[one, other] = np.count_nonzero((first == second) & (first >= 0))
+            either[one, other] = np.count_nonzero((first >= 0) | (second >= 0))
+    common += _text_similarities(codes, texts)
     ratio = np.where(either > 0, common / np.maximum(either, 1), 1.0)
-    # Rounded to whole units of 1e-9: sums of integers do not depend on their order.
-    units = np.rint(ratio * 1e9).astype(np.int64)
-    totals = units.sum(axis=1) - np.diagonal(units)
-    return {revision: int(totals[place]) / 1e9 / (len(revisions) - 1) for place, revision in enumerate(revisions)}
+    np.fill_diagonal(ratio, 0.0)
+    units = np.rint((np.tril(ratio) + np.tril(ratio).T) * UNIT).astype(np.int64)
+    return {revision: int(units[place].sum()) / UNIT / (size - 1) for place, revision in enumerate(revisions)}
 
 
-class _Alike:
-    """Sums up, for every two revisions, how alike their leaves are and how many leaves either has."""
+def _coded(root: Node, revisions: Sequence[int]) -> tuple[NDArray[np.int64], list[str | None]]:
+    """A row for each leaf with a code for each revision's value (-1 without one), and the text behind each code.
 
-    def __init__(self, places: Mapping[int, int]) -> None:
-        import numpy as np
+    Codes of texts, and of values that are not text (None), are never mixed up: each leaf has codes of its own.
+    """
+    import numpy as np
 
-        size = len(places)
-        self._places = places
-        self._same = np.zeros((size, size), dtype=np.int64)
-        self._present = np.zeros((size, size), dtype=np.int64)
-        self._everywhere = 0  # leaves that all revisions have, and all the same
-        self._pairs: list[tuple[int, int, str, str]] = []
-
-    def add(self, leaf: Mapping[int, Any]) -> None:
-        groups: dict[str, list[int]] = {}
-        texts: dict[str, str] = {}
+    places = {revision: place for place, revision in enumerate(revisions)}
+    rows: list[list[int]] = []
+    texts: list[str | None] = []
+    for leaf in root.leaves():
+        row, known = [-1] * len(revisions), {}
         for revision, value in leaf.items():
-            key = canonical_text(value)
-            groups.setdefault(key, []).append(self._places[revision])
-            if type(value) is str:
-                texts[key] = value
-        if len(groups) == 1 and len(leaf) == len(self._places):
-            self._everywhere += 1
-            return
-        present = [place for group in groups.values() for place in group]
-        for one in present:
-            self._present[one, present] += 1
-        for group in groups.values():
-            for one in group:
-                self._same[one, group] += 1_000_000_000
-        self._compare(list(texts), groups, texts)
+            mark = canonical_text(value)
+            if mark not in known:
+                known[mark] = len(texts)
+                texts.append(value if type(value) is str else None)
+            row[places[revision]] = known[mark]
+        rows.append(row)
+    return np.array(rows, dtype=np.int64).reshape(len(rows), len(revisions)), texts
 
-    def _compare(self, keys: list[str], groups: Mapping[str, list[int]], texts: Mapping[str, str]) -> None:
-        """Put the pairs of different texts on the list of those to be compared, all in one go."""
-        for index, one in enumerate(keys):
-            for other in keys[index + 1 :]:
-                for first in groups[one]:
-                    self._pairs.extend((first, second, texts[one], texts[other]) for second in groups[other])
-        if len(self._pairs) >= _BATCH:
-            self._flush()
 
-    def _flush(self) -> None:
-        import numpy as np
-        from rapidfuzz.fuzz import ratio
-        from rapidfuzz.process import cpdist
+def _text_similarities(codes: NDArray[np.int64], texts: list[str | None]) -> Matrix:
+    """The sum of the similarities of different texts at one leaf, for every two revisions (below the diagonal).
 
-        if self._pairs:
-            rows, columns, left, right = zip(*self._pairs, strict=True)
-            units = np.rint(cpdist(left, right, scorer=ratio, dtype=np.float64) * 1e7).astype(np.int64)
-            np.add.at(self._same, (rows, columns), units)
-            np.add.at(self._same, (columns, rows), units)
-            self._pairs.clear()
+    Every pair of texts is compared once. The sums are of whole units of 1e-9, so that their order does not matter.
+    """
+    import numpy as np
+    from rapidfuzz.fuzz import ratio
+    from rapidfuzz.process import cpdist
 
-    def sums(self) -> tuple[Matrix, Matrix]:
-        import numpy as np
-
-        self._flush()
-        own = np.diagonal(self._present)
-        either = own[:, None] + own[None, :] - self._present
-        return self._same / 1e9 + self._everywhere, np.asarray(either + self._everywhere, dtype=float)
+    size = codes.shape[1]
+    is_text = np.array([text is not None for text in texts] + [False])  # the last one is for -1
+    ones, others = np.tril_indices(size, -1)
+    totals = np.zeros(len(ones), dtype=np.int64)
+    left, right = codes[:, ones], codes[:, others]
+    leaves, pairs = np.nonzero((left != right) & is_text[left] & is_text[right])
+    if len(pairs):
+        low, high = np.sort(np.stack([left[leaves, pairs], right[leaves, pairs]]), axis=0)
+        distinct, where = np.unique(low * len(texts) + high, return_inverse=True)
+        first, second = np.divmod(distinct, len(texts))
+        alike = cpdist(
+            [texts[code] for code in first], [texts[code] for code in second], scorer=ratio, dtype=np.float64
+        )
+        np.add.at(totals, pairs, np.rint(alike / 100 * UNIT).astype(np.int64)[where])
+    matrix = np.zeros((size, size))
+    matrix[ones, others] = totals / UNIT
+    return matrix
