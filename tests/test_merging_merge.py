@@ -23,8 +23,12 @@ from consilience.merging import (
     prefer_most_common_resolver,
 )
 
-SCALARS = st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from([0.5, 1.0, -0.0]) | st.sampled_from(
-    ["", "a", "ab", "b", "1", "1.5", "15", "C", "C#", "Smith", "Smyth"]
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-3, 3)
+    | st.sampled_from([0.5, 1.0, -0.0])
+    | st.sampled_from(["", "a", "ab", "b", "1", "1.5", "15", "C", "C#", "Smith", "Smyth"])
 )
 KEYS = st.sampled_from(["a", "b", "c.d", "0", "[]", ""])
 JSON = st.recursive(
@@ -310,7 +314,7 @@ def test_a_comparator_that_raises_names_the_path():
     def broken(one, other):
         raise ZeroDivisionError("oh")
 
-    with pytest.raises(ConsilienceError, match="the comparator of a.b raised ZeroDivisionError"):
+    with pytest.raises(ConsilienceError, match=r"the comparator of a\.b raised ZeroDivisionError"):
         merge([{"a": {"b": 1}}, {"a": {"b": 2}}], compare={"a.b": broken})
 
 

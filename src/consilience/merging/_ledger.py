@@ -11,7 +11,7 @@ from ..voting._judging import Judge, Origin
 from ..voting._reasons import Failure
 from ..voting._sample import Sample
 from ..voting._turns import Turns
-from ._merge import Merger
+from ._merge import NO_FIT, Merger
 from ._resolvers import OMIT
 from ._result import ConsensusReason, ConsensusResult
 from ._settings import ConsensusSettings
@@ -87,20 +87,22 @@ class ConsensusLedger:
         if outcome.error is not None:
             return self._judge.error(origin, outcome.error).sample
         sample = self._judge.reply(origin, outcome.content).sample
-        return self._as_revision(origin, sample) if sample.ok else sample
+        return self._as_revision(sample) if sample.ok else sample
 
-    def _as_revision(self, origin: Origin, sample: Sample) -> Sample:
+    def _as_revision(self, sample: Sample) -> Sample:
         """The sample of a reply that was read, failed after all if it is not JSON or does not fit the schema."""
-        about = {"raw": sample.raw, "source": sample.source}
         try:
-            cleaned = self._merger.clean(sample)
+            record = self._merger.clean(sample).record
         except (TypeError, ValueError) as error:
-            return self._judge.failure(origin, Failure.INVALID, str(error), **about).sample
-        if cleaned.record is OMIT:
-            message = "the revision as a whole does not fit the schema"
-            return self._judge.failure(origin, Failure.INVALID, message, **about).sample
-        self._revisions[sample.index] = cleaned.record
+            return self._refused(sample, str(error))
+        if record is OMIT:
+            return self._refused(sample, NO_FIT)
+        self._revisions[sample.index] = record
         return sample
+
+    def _refused(self, sample: Sample, message: str) -> Sample:
+        origin = Origin(sample.index, sample.prompt_index, sample.source, sample.attempts, sample.elapsed)
+        return self._judge.failure(origin, Failure.INVALID, message, raw=sample.raw).sample
 
     def _announce(self, sample: Sample) -> None:
         logger.debug("revision %d: %s", sample.index, "ok" if sample.ok else sample.error)

@@ -16,6 +16,7 @@ from ..voting._reasons import Failure
 from ..voting._result import VoteResult
 from ..voting._sample import Sample
 from ..voting._summary import usage
+from ._comparators import Unordered
 from ._constraints import Constraint, is_met
 from ._decision import UNIT, Decider
 from ._options import Branch, Decision, assemble, taken
@@ -35,9 +36,11 @@ if TYPE_CHECKING:
 
     from ._settings import ConsensusOptions
 
-__all__ = ["JSONConsensus", "Merger", "merge"]
+__all__ = ["NO_FIT", "JSONConsensus", "Merger", "merge", "spell_out_options"]
 
 logger = logging.getLogger("consilience")
+
+NO_FIT = "the revision as a whole does not fit the schema"
 
 
 def merge(
@@ -159,7 +162,7 @@ class Merger:
         for sample in samples:
             cleaned = self.clean(sample) if sample.ok else Cleaned(OMIT)
             if sample.ok and cleaned.record is OMIT:
-                error = f"{Failure.INVALID}: the revision as a whole does not fit the schema"
+                error = f"{Failure.INVALID}: {NO_FIT}"
                 sample = replace(sample, ok=False, vote=None, record=None, confidence=None, error=error)
             elif sample.ok:
                 revisions[sample.index] = cleaned.record
@@ -175,7 +178,8 @@ class Merger:
     @property
     def can_settle(self) -> bool:
         """Whether the outcome follows from that of the fields, whatever weight is behind each."""
-        return not self._has_constraints and not self._settings.min_confidence
+        by_trust = any(isinstance(rule, Unordered) for rule in self.rules.values())
+        return not (self._has_constraints or self._settings.min_confidence or by_trust)
 
     @property
     def _has_constraints(self) -> bool:

@@ -50,36 +50,34 @@ class Settling:
         rule = self.rules.get(pattern)
         if isinstance(rule, Ignore):
             return True
-        kinds = Counter(kind_of(value) for value in values)
-        objects = kinds["object"]
-        if objects and self._leads(objects, voters, max(self._rivals(kinds, "object", voters))):
-            return self._object([value for value in values if type(value) is dict], pattern)
-        counts = Counter(canonical_text(value) for value in values)
-        text, most = counts.most_common(1)[0] if counts else ("", 0)
-        absent = voters - len(values)
-        if text[:1] == "[" or rule is not None:
-            # Alignment and comparators can join what is spelled differently; only a majority is out of their reach.
-            return self._is_decisive(most, voters)
-        rivals = [count for other, count in counts.items() if other != text] + [absent]
-        if text[:1] == "{":
-            return self._is_hopeless(max(most, *rivals), voters)
-        kind_is_settled = self._leads(kinds["scalar"], voters, max(self._rivals(kinds, "scalar", voters)))
-        if kind_is_settled and self._leads(most, voters, max(rivals[:-1], default=0)):
+        kinds = Counter(map(kind_of, values))
+        kinds["absent"] = voters - len(values)
+        (kind, most), *others = kinds.most_common()
+        if not self._leads(most, voters, others[0][1] if others else 0):
+            return self._is_hopeless(most, voters)
+        if kind == "absent":
             return True
-        return self._leads(absent, voters, max([most, *rivals[:-1], *kinds.values()], default=0)) or self._is_hopeless(
-            max(most, *rivals), voters
+        if kind == "object":
+            return self._fields([value for value in values if type(value) is dict], pattern)
+        return self._values([value for value in values if kind_of(value) == kind], voters, kind == "list" or rule)
+
+    def _fields(self, objects: list[dict[str, Any]], pattern: tuple[str | int, ...]) -> bool:
+        """Whether all fields of objects are settled, those included that no revision has had yet."""
+        voters = len(objects)
+        keys = dict.fromkeys(key for record in objects for key in record)
+        return self._leads(voters, voters, 0) and all(
+            self._place([record[key] for record in objects if key in record], voters, (*pattern, key)) for key in keys
         )
 
-    def _rivals(self, kinds: Counter[str], kind: str, voters: int) -> list[int]:
-        return [count for other, count in kinds.items() if other != kind] + [voters - kinds.total()]
+    def _values(self, values: list[Any], voters: int, joins: Any) -> bool:
+        """Whether the value is settled of a place that is certain to hold a list, or a scalar.
 
-    def _object(self, objects: list[dict[str, Any]], pattern: tuple[str | int, ...]) -> bool:
-        """Whether all fields of an object are settled, those included that no revision has had yet."""
-        voters = len(objects)
-        if not self._leads(voters, voters, 0):
-            return False
-        keys = dict.fromkeys(key for record in objects for key in record)
-        return all(self._place([r[key] for r in objects if key in r], voters, (*pattern, key)) for key in keys)
+        ``joins`` is true where alignment or a comparator can join what differs: only a majority is out of its reach.
+        """
+        (_, most), *others = Counter(map(canonical_text, values)).most_common()
+        if joins:
+            return self._is_decisive(most, voters)
+        return self._leads(most, voters, others[0][1] if others else 0) or self._is_hopeless(most, voters)
 
     def _leads(self, count: int, voters: int, rival: int) -> bool:
         """Whether an answer wins even if all that is still to come is for its strongest rival."""
