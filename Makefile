@@ -3,6 +3,7 @@
 # make lint    ruff and mypy --strict
 # make bench   side-by-side measurements against peers
 # make docs    writes the API reference from the docstrings
+# make fuzz    the scanner under a coverage-guided fuzzer, for FUZZ_SECONDS (90)
 # make matrix  the tests on Python 3.10 to 3.13, with the lowest and the newest dependencies
 
 PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3.10 python3,$(if $(shell $(p) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo ok),$(p))))
@@ -12,7 +13,9 @@ ADAPTERS := integrations/langchain integrations/llama_index integrations/dspy
 STAMP := $(VENV)/.installed
 BENCH_STAMP := $(VENV)/.installed-bench
 
-.PHONY: demo test lint bench docs matrix clean
+.PHONY: demo test lint bench docs fuzz matrix clean
+
+FUZZ_SECONDS ?= 90
 
 demo: $(STAMP)
 	$(BIN)/python examples/local_model.py
@@ -30,6 +33,10 @@ bench: $(BENCH_STAMP)
 
 docs: $(STAMP)
 	$(BIN)/python docs/reference.py
+
+fuzz: $(STAMP)
+	$(BIN)/python -m pip install --quiet -e ".[fuzz]"
+	$(BIN)/python tests/fuzz_replies.py -max_total_time=$(FUZZ_SECONDS) -max_len=400 -timeout=5
 
 matrix: $(STAMP)
 	$(BIN)/nox

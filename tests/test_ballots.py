@@ -8,7 +8,7 @@ import ipaddress
 import json
 import math
 import uuid
-from collections import OrderedDict, namedtuple
+from collections import OrderedDict, deque, namedtuple
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from types import MappingProxyType
@@ -131,8 +131,10 @@ def test_what_differs_differs() -> None:
             {"number": "1", "total": "2.50", "due": "2026-01-02", "tags": ["x", "y"]},
         ),
         (RootModel[list[int]]([1, 2]), {"root": [1, 2]}),
+        (deque([1, (2,)]), [1, [2]]),
         (np.float64(0.5), 0.5),
         (np.int64(7), 7),
+        (np.datetime64("2026-11-30T10:05:00"), "2026-11-30T10:05:00"),
         (np.array([[1, 2], [3, 4]]), [[1, 2], [3, 4]]),
         ([{"a": {Team.BILLING}}, (Address("x"),)], [{"a": ["billing"]}, [{"city": "x", "lines": []}]]),
     ],
@@ -159,7 +161,25 @@ def test_it_never_raises_for_hostile_values() -> None:
     deep: Any = "end"
     for _ in range(100_000):
         deep = [deep]
-    for value in (Loud(), [Loud()], {"a": Loud()}, cycle, deep, math.nan, -math.inf, "\ud800", 10**5000, object, len):
+
+    class Endless:
+        def tolist(self) -> Any:
+            return self
+
+    for value in (
+        Endless(),
+        Loud(),
+        [Loud()],
+        {"a": Loud()},
+        cycle,
+        deep,
+        math.nan,
+        -math.inf,
+        "\ud800",
+        10**5000,
+        object,
+        len,
+    ):
         assert isinstance(ballot(value), str)
     assert ballot(deep) == ballot(plain(deep))
 
@@ -168,6 +188,21 @@ def test_objects_without_a_json_form_are_equal_only_to_themselves() -> None:
     one, other = Loud(), Loud()
     assert ballot(one) == ballot(one)
     assert ballot(one) != ballot(other)
+
+
+def test_values_made_on_the_way_are_no_cycles_either() -> None:
+    class Fresh(dict[str, Any]):
+        def items(self) -> Any:
+            return {"rows": [[number] for number in range(3)], "more": {"a": [1]}}.items()
+
+    text = ballot({"rows": [[0], [1], [2]], "more": {"a": [1]}})
+    assert ballot([Fresh() for _ in range(200)]) == "[" + ",".join([text] * 200) + "]"
+
+
+def test_iterators_are_not_used_up() -> None:
+    numbers = iter([1, 2])
+    assert ballot(numbers) == ballot(numbers)
+    assert list(numbers) == [1, 2]
 
 
 def test_shared_values_are_no_cycles() -> None:

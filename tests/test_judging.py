@@ -156,6 +156,13 @@ def test_the_last_answer_is_the_one_furthest_down_the_text() -> None:
     assert judge(fenced_first, prefer="last").vote == "c"
 
 
+def test_ambiguity_is_found_out_with_as_few_candidates_as_possible() -> None:
+    seen: list[Any] = []
+    many = " ".join(f'{{"team": {number}}}' for number in range(100))
+    assert judge(many, validator=seen.append).ambiguous
+    assert len(seen) == 2
+
+
 def test_repair_comes_last_and_is_marked() -> None:
     broken = "{'team': 'a'}"
     assert judge(broken).code == Failure.NO_JSON

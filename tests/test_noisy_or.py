@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from consilience._errors import SettingsError
 from consilience.evidence import noisy_or
 
 
@@ -17,6 +19,12 @@ def test_the_formula() -> None:
     assert noisy_or([0.9, 0.8]) == pytest.approx(0.98, abs=1e-15)
     assert noisy_or([0.5, 0.5, 0.5]) == 0.875
     assert noisy_or([1.0, 0.1]) == 1.0
+
+
+@pytest.mark.parametrize("confidence", [-0.1, 1.1, math.nan, math.inf])
+def test_other_numbers_are_errors(confidence: float) -> None:
+    with pytest.raises(SettingsError, match="from 0 to 1"):
+        noisy_or([0.5, confidence])
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=5))

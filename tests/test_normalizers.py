@@ -231,6 +231,11 @@ def test_a_mapping_normalizes_fields() -> None:
     assert coarse(rules, one) != coarse(rules, {**other, "id": "a"})
     assert coarse(rules, [one]) == coarse(rules, [other])
     assert coarse(rules, "text") == ballot("text")
+    paths = {"total": "number", "customer.city": "text", "due": "date"}
+    assert coarse(paths, one) == coarse(paths, other)
+    assert coarse({"a.b.c": "text", "x.y": "text"}, {"a": {"b": [{"c": "X"}]}, "x.y": "Z"}) == ballot(
+        {"a": {"b": [{"c": "x"}]}, "x.y": "z"}
+    )
 
 
 def test_a_mapping_looks_up_keys() -> None:

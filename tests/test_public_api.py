@@ -121,8 +121,7 @@ def test_importing_loads_nothing_heavy(name: str) -> None:
     assert not set(HEAVY) & set(loaded)
 
 
-@pytest.mark.parametrize("name", ["consilience", "consilience.testing"])
-def test_a_plain_vote_loads_nothing_heavy(name: str) -> None:
+def test_a_plain_vote_loads_nothing_heavy() -> None:
     code = "from consilience import vote; import sys; vote(lambda _: '{\"a\": 1}', 'x', key='a'); print(*sys.modules)"
     assert not set(HEAVY) & set(in_a_new_process(code).split())
 
@@ -136,7 +135,6 @@ def watch(event, arguments):
         if not str(path).endswith((".py", ".pyc", ".so", ".pyd")) or any(sign in (mode or "") for sign in "wax+"):
             seen.append((event, str(path)))
     elif event.startswith(("socket.", "subprocess.", "os.mkdir", "os.rename", "os.remove", "os.system", "urllib.")):
-        # asyncio and selectors look at the socket module's constants only; a socket made would be seen here
         seen.append((event, str(arguments)))
 sys.addaudithook(watch)
 """

@@ -18,7 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from consilience import _errors
-from consilience.drawing import _retry, draw_in_tasks, draw_in_threads, is_async_sampler, retrying
+from consilience.drawing import _retry, draw_in_threads, is_async_sampler, retrying
+from consilience.drawing._tasks import draw_in_tasks
 from consilience.testing import AsyncReplaySampler, Delayed, Hang, ReplaySampler
 
 BUSY = ConnectionError("busy")

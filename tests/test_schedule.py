@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from consilience.drawing import Call, Drawing, Outcome, _flight, _schedule, draw_in_tasks, draw_in_threads
+from consilience.drawing import Call, Drawing, Outcome, _flight, _schedule, draw_in_threads
+from consilience.drawing._tasks import draw_in_tasks
 from consilience.testing import AsyncReplaySampler, Delayed, Hang, ReplaySampler
 
 MODES = ["threads", "tasks", "tasks with plain samplers"]
@@ -335,9 +336,9 @@ def test_a_finished_ledger_ends_the_run_at_once(mode: str, ledger: Any) -> None:
 
 
 def test_infinite_time_limits_are_no_limits(mode: str, ledger: Any) -> None:
-    run = ledger(2, replay(mode, ["a", "b"], delay=0.01))
+    run = ledger(2, replay(mode, ["x", "x"], delay=0.01))
     drawing = draw(mode, run, concurrency=2, timeout=float("inf"), deadline=float("inf"))
-    assert run.contents == ["a", "b"]
+    assert run.contents == ["x", "x"]
     assert not drawing.hit_deadline
 
 
@@ -508,7 +509,39 @@ def test_a_limiter_cannot_hide_an_error(mode: str, ledger: Any, concurrency: int
     assert errors == ["the limiter suppressed the sampler's error"]
 
 
-def test_an_error_of_the_ledger_leaves_nothing_running(mode: str, ledger: Any, no_new_threads: None) -> None:
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_an_error_at_any_point_leaves_nothing_running(
+    mode: str, ledger: Any, concurrency: int, no_new_threads: None
+) -> None:
+    """An interrupt may come whenever the driver talks to the ledger; here it comes at each such moment once."""
+
+    class BrokenLedger(ledger):  # type: ignore[misc, valid-type]
+        moments = 0
+
+        def _count(self) -> None:
+            self.moments += 1
+            if self.moments == self.broken_at:
+                raise KeyboardInterrupt
+
+        def next_call(self) -> Call | None:
+            self._count()
+            return super().next_call()
+
+        def receive(self, outcome: Outcome) -> None:
+            self._count()
+            super().receive(outcome)
+
+    for broken_at in range(1, 11):
+        sampler = replay(mode, ["x"] * 5)
+        run = BrokenLedger(5, sampler)
+        run.broken_at = broken_at
+        with pytest.raises(KeyboardInterrupt):
+            draw(mode, run, concurrency=concurrency)
+        assert run.moments == broken_at
+        assert mode != "tasks" or sampler.in_flight == 0
+
+
+def test_an_error_of_the_ledger_cancels_what_runs(mode: str, ledger: Any, no_new_threads: None) -> None:
     class BrokenLedger(ledger):  # type: ignore[misc, valid-type]
         def receive(self, outcome: Outcome) -> None:
             raise ZeroDivisionError("a bug")
@@ -520,15 +553,15 @@ def test_an_error_of_the_ledger_leaves_nothing_running(mode: str, ledger: Any, n
 
 def test_a_run_inside_a_call_of_another(mode: str, ledger: Any) -> None:
     def nested(prompt: str) -> Any:
-        run = ledger(2, replay("threads", ["a", "b"]))
+        run = ledger(2, replay("threads", lambda prompt, number: prompt[-1]))
         draw("threads", run, concurrency=2)
         return "".join(run.contents)
 
     async def nested_in_task(prompt: str) -> Any:
-        run = ledger(2, replay("tasks", ["a", "b"]))
+        run = ledger(2, replay("tasks", lambda prompt, number: prompt[-1]))
         await draw_in_tasks(run, concurrency=2)
         return "".join(run.contents)
 
     run = ledger(4, nested_in_task if mode == "tasks" else nested)
     draw(mode, run, concurrency=3)
-    assert run.contents == ["ab"] * 4
+    assert run.contents == ["01"] * 4

@@ -122,6 +122,23 @@ def test_unknown_key_words_are_type_errors_with_a_hint() -> None:
         VoteSettings(nn=5)  # type: ignore[call-arg]
 
 
+@pytest.mark.parametrize("name", ["key", "validator", "normalize", "weights", "stop", "on_sample"])
+def test_asynchronous_functions_are_type_errors_where_nobody_would_await_them(name: str) -> None:
+    async def function(value: Any) -> Any:
+        raise AssertionError
+
+    with pytest.raises(TypeError, match=f"{name} must be a plain function"):
+        VoteSettings(**{name: function})
+
+
+def test_repair_without_its_extra_is_an_import_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "json_repair", None)
+    for level in (True, "truncated"):
+        with pytest.raises(ImportError, match=r'pip install "consilience\[repair\]"'):
+            vote(forbidden, "?", repair=level)
+    assert VoteSettings(repair="lenient").repair == "lenient"
+
+
 def test_settings_must_be_settings() -> None:
     with pytest.raises(TypeError, match="settings must be a VoteSettings"):
         vote(forbidden, "?", settings={"n": 5})  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from consilience.drawing import draw_in_tasks
+from consilience.drawing._tasks import draw_in_tasks
 from consilience.testing import AsyncReplaySampler, Delayed, Hang, ReplaySampler
 
 

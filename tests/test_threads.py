@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import subprocess
 import sys
 import textwrap
@@ -19,7 +18,8 @@ from consilience.testing import Hang, ReplaySampler
 
 PREAMBLE = """
 import asyncio, os, signal, sys, threading, time
-from consilience.drawing import Call, draw_in_tasks, draw_in_threads
+from consilience.drawing import Call, draw_in_threads
+from consilience.drawing._tasks import draw_in_tasks
 
 class Ledger:
     def __init__(self, n, sampler):
@@ -196,26 +196,3 @@ def test_threads_that_cannot_be_started_are_an_error_not_a_hang(ledger: Any, mon
     monkeypatch.setattr(threading.Thread, "start", refuse)
     with pytest.raises(RuntimeError, match="can't start new thread"):
         draw_in_threads(ledger(2, str), concurrency=2)
-
-
-if hasattr(signal, "setitimer"):  # not on every system
-
-    def test_a_signal_handler_that_raises_in_the_middle_of_a_run(ledger: Any, no_new_threads: None) -> None:
-        """Interrupts at many points: the error always arrives, and no worker stays behind."""
-
-        class AlarmError(Exception):
-            pass
-
-        def handler(*_: object) -> None:
-            raise AlarmError
-
-        previous = signal.signal(signal.SIGALRM, handler)
-        try:
-            for step in range(30):
-                run = ledger(10**6, str)
-                with pytest.raises(AlarmError):  # noqa: PT012
-                    signal.setitimer(signal.ITIMER_REAL, 0.002 + step * 0.0005)
-                    draw_in_threads(run, concurrency=3)
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, previous)

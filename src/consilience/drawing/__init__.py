@@ -1,10 +1,12 @@
-"""Drawing: prompts out, replies in, many at once; no rule about votes is known here."""
+"""Drawing: prompts out, replies in, many at once; no rule about votes is known here.
+
+``draw_in_tasks`` is imported from ``_tasks`` where it is used: to import asyncio takes as long as the whole library.
+"""
 
 from ._calls import Call, Drawing, Ledger, Outcome
 from ._limiters import check_limiter
 from ._retry import retrying
 from ._samplers import is_async_sampler, require_sync_sampler
-from ._tasks import draw_in_tasks
 from ._threads import draw_in_threads
 
 __all__ = [
@@ -13,7 +15,6 @@ __all__ = [
     "Ledger",
     "Outcome",
     "check_limiter",
-    "draw_in_tasks",
     "draw_in_threads",
     "is_async_sampler",
     "require_sync_sampler",

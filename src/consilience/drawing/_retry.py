@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import json
 import math
@@ -86,6 +85,8 @@ def retrying(
     }
     # Each call works on a copy, because the controller keeps the state of a call in itself.
     if is_async_sampler(sampler):
+        import asyncio
+
         async_controller = tenacity.AsyncRetrying(sleep=asyncio.sleep, **policy)
 
         @_named_after(sampler)

@@ -9,11 +9,6 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-if sys.version_info >= (3, 12):
-    from inspect import iscoroutinefunction
-else:  # before 3.12 only asyncio's test knows the mark by which mocks and frameworks declare a function asynchronous
-    from asyncio import iscoroutinefunction
-
 __all__ = ["close_awaitable", "is_async_sampler", "is_awaitable", "require_sync_sampler"]
 
 
@@ -39,7 +34,16 @@ def is_async_sampler(sampler: Callable[[Any], Any]) -> bool:
     function: Any = sampler
     while isinstance(function, functools.partial):
         function = function.func
-    return iscoroutinefunction(function) or iscoroutinefunction(type(function).__call__)
+    return _is_coroutine_function(function) or _is_coroutine_function(type(function).__call__)
+
+
+def _is_coroutine_function(function: Any) -> bool:
+    if sys.version_info >= (3, 12):
+        return inspect.iscoroutinefunction(function)
+    # Until then only asyncio knew the mark by which mocks and frameworks declare a function asynchronous.
+    from asyncio import iscoroutinefunction
+
+    return iscoroutinefunction(function)
 
 
 def require_sync_sampler(sampler: Callable[[Any], Any]) -> None:

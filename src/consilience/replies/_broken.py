@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 
 from ._candidates import Found
 from ._lexer import skip_other_quoted, skip_quoted
@@ -40,10 +41,13 @@ class BrokenBrackets:
         """How many candidates had been found before the outermost container broke."""
         return self._brackets[0] >> 2
 
-    def push(self, is_object: bool, is_broken: bool) -> None:
-        """Open a bracket: of a broken container, or of prose inside one."""
-        self._brackets.append(len(self._found) << 2 | is_broken << 1 | is_object)
-        self._open[is_object] += 1
+    def push(self, brackets: Sequence[tuple[bool, bool]]) -> None:
+        """Open brackets, outermost first: (whether of an object, whether of a broken container or of prose)."""
+        mark = len(self._found) << 2
+        self._brackets.extend([mark | is_broken << 1 | is_object for is_object, is_broken in brackets])
+        objects = sum(is_object for is_object, _ in brackets)
+        self._open[True] += objects
+        self._open[False] += len(brackets) - objects
 
     def close(self, is_object: bool) -> None:
         """Close the nearest bracket of this kind and all inside it; a close that nothing matches is text."""

@@ -9,6 +9,17 @@ from enum import IntEnum
 from typing import Any, NamedTuple, cast
 
 from . import _lexer as lexer
+from ._lexer import (
+    CLOSE_ARRAY,
+    CLOSE_OBJECT,
+    COLON,
+    COMMA,
+    COMMENT,
+    OPEN_ARRAY,
+    OPEN_OBJECT,
+    QUOTE,
+    read_string,
+)
 
 __all__ = ["MAX_DEPTH", "ContainerReader", "End", "Frame", "Read"]
 
@@ -34,6 +45,10 @@ _TAKES_KEY = (_KEY_OR_CLOSE, _KEY)
 _MAY_CLOSE = (_ITEM_OR_CLOSE, _COMMA_OR_CLOSE, _KEY_OR_CLOSE, _COMMA_OR_END)
 _AFTER_COMMA = (_ITEM, _KEY)
 _AFTER_VALUE = (_COMMA_OR_CLOSE, _COMMA_OR_END)
+
+
+_OPENS = (OPEN_OBJECT, OPEN_ARRAY)
+_CLOSES = (CLOSE_OBJECT, CLOSE_ARRAY)
 
 
 class End(IntEnum):
@@ -152,7 +167,7 @@ class ContainerReader:
         The C scanner is asked only past the place where it last failed, and only a few times in a text: together with
         the slow reading, no character is read more than a fixed number of times.
         """
-        if start < self._fast_from:
+        if start < self._fast_from or not lexer.JSON_BEGINNING.match(self.text, start):
             return None
         value, end = self._scan_once(True, start)
         slip = False
@@ -206,12 +221,12 @@ class ContainerReader:
                 return self._no_token(frame, position)
             kind = token.lastindex
             state = frame.state
-            if kind == lexer.QUOTE:
+            if kind == QUOTE:
                 opening = token.end() - 1
                 if state not in _TAKES_VALUE and state not in _TAKES_KEY:
                     return _ILLEGAL, opening
                 self.last_string = opening
-                string = lexer.read_string(text, opening, self.lenient)
+                string = read_string(text, opening, self.lenient)
                 if string.value is None:
                     return (_CUT_OFF, len(text)) if string.end < 0 else (_ILLEGAL, string.end)
                 self.slip |= string.slip
@@ -221,28 +236,28 @@ class ContainerReader:
                     frame.state = _COLON
                 else:
                     frame.put(string.value)
-            elif kind == lexer.COLON and state == _COLON:
+            elif kind == COLON and state == _COLON:
                 frame.committed = True
                 frame.state = _VALUE
                 position = token.end()
-            elif kind == lexer.COMMA and state in _AFTER_VALUE:
+            elif kind == COMMA and state in _AFTER_VALUE:
                 frame.committed = True
                 frame.state = _KEY if frame.is_object else _ITEM
                 position = token.end()
-            elif (kind == lexer.OPEN_OBJECT or kind == lexer.OPEN_ARRAY) and state in _TAKES_VALUE:
+            elif kind in _OPENS and state in _TAKES_VALUE:
                 position = token.end()
                 if len(stack) >= MAX_DEPTH:
                     return _TOO_DEEP, position - 1
-                frame = Frame(position - 1, kind == lexer.OPEN_OBJECT)
+                frame = Frame(position - 1, kind == OPEN_OBJECT)
                 stack.append(frame)
-            elif kind == lexer.CLOSE_OBJECT or kind == lexer.CLOSE_ARRAY:
-                if not self._may_close(frame, kind == lexer.CLOSE_OBJECT):
+            elif kind in _CLOSES:
+                if not self._may_close(frame, kind == CLOSE_OBJECT):
                     return _ILLEGAL, token.end() - 1
                 position = token.end()
                 if len(stack) == 1:
                     return _CLOSED, position
                 frame = self._close_into_parent(stack, position)
-            elif kind == lexer.COMMENT:
+            elif kind == COMMENT:
                 start = token.end() - 2
                 position = self._comment_end(start)
                 if position < 0:

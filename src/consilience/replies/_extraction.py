@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 from .._canonical import canonical_text
@@ -17,6 +19,9 @@ __all__ = ["Reading", "Repair", "check_repair", "extract_json", "iter_json_candi
 
 Repair = bool | Literal["lenient", "truncated"]
 """How far reading may go: False (standard), "lenient", True (json-repair last), "truncated" (also cut-off replies)."""
+
+
+_BEGINS_STRING = re.compile(r'[ \t\r\n\ufeff]*"')
 
 
 class Reading:
@@ -81,7 +86,7 @@ class _Section(NamedTuple):
 
 def read(text: str, *, repair: Repair = False, allow_nan: bool = True) -> Reading:
     """Read one reply: find its candidates and whether it was cut off. Arguments as in ``extract_json``; not checked."""
-    inner = _text_of_string(text)
+    inner = _text_of_string(text) if _BEGINS_STRING.match(text) else None
     if inner is not None:
         sections = _sections(inner, repair is not False, allow_nan)
         if any(section.scanned.found for section in sections):
@@ -163,13 +168,17 @@ def iter_json_candidates(text: str, *, repair: Repair = False, allow_nan: bool =
         [{'a': 0}, {'a': 1}]
     """
     _check_arguments(text, repair, allow_nan)
-    return (candidate.value for candidate in _candidates(text, repair, allow_nan))
+    return _values(text, repair, allow_nan)
+
+
+def _values(text: str, repair: Repair, allow_nan: bool) -> Iterator[Any]:
+    for candidate in _candidates(text, repair, allow_nan):
+        yield candidate.value
 
 
 def _candidates(text: str, repair: Repair, allow_nan: bool) -> Iterator[Candidate]:
     reading = read(text, repair=repair, allow_nan=allow_nan)
-    yield from reading.candidates
-    yield from reading.last_resort()
+    return chain(reading.candidates, reading.last_resort())
 
 
 def extract_json(text: str, validator: Any = None, *, repair: Repair = False, allow_nan: bool = True) -> Any:

@@ -33,6 +33,7 @@ LONG_NUMBER = re.compile(r"(?<![0-9])[0-9]{%d}" % (MAX_DIGITS + 1))
 _TAG_NAME = r"(?:[tT][hH][iI][nN][kK](?:[iI][nN][gG])?|[rR][eE][aA][sS][oO][nN][iI][nN][gG])"
 _BEGINS_OBJECT = r"""\{(?=[ \t\n\r]*(?:["}'“”„‟‘’`&/A-Za-z_$]|\Z))"""
 _BEGINS_ARRAY = r"""\[(?=[ \t\n\r]*(?:[\]\["{\-0-9tfnNI'“”„‟‘’`&/TF]|\Z))"""
+JSON_BEGINNING = re.compile(r"\{[ \t\n\r]*[\"}]|\[[ \t\n\r]*[\"\[{\]\-0-9tfnNI]")
 PROSE = re.compile(
     "%s|%s" % (_BEGINS_OBJECT, _BEGINS_ARRAY)
     + r"|```+|~~~+|<%s(?:[ \t][^<>\n]{0,80})?>|</%s[ \t]*>" % (_TAG_NAME, _TAG_NAME)
@@ -41,7 +42,7 @@ TAG = re.compile(r"<(/?)%s(?:[ \t][^<>\n]{0,80})?>" % _TAG_NAME)
 CLOSE_TAG = re.compile(r"</%s[ \t]*>" % _TAG_NAME)
 
 # What counts inside a broken container: brackets, strings (a bracket in a string is text), the end of reasoning.
-_BROKEN = r'\{|\[|\}|\]|"|</%s[ \t]*>' % _TAG_NAME
+_BROKEN = r'\{|\[|\}|\]|"[^"\\\n\r]*"|"|</%s[ \t]*>' % _TAG_NAME
 BROKEN = re.compile(_BROKEN)
 
 # Quotes that stand in for JSON's, with what closes them.
@@ -65,14 +66,14 @@ FENCE_END = re.compile(r"\s*(?:(```+|~~~+)|\Z)")
 REST_OF_LINE_BLANK = re.compile(r"[ \t]*(?:\r?\n|\Z)")
 
 # An opening that is not JSON but plainly meant as an object (a key and its colon in other quotes or none) or as a list.
-_OTHER_QUOTED = r"""(?:'[^'\n]{0,200}'|[“”„‟][^“”„‟\n]{0,200}[“”‟]|[‘’][^‘’\n]{0,200}’|`[^`\n]{0,200}`
-    |&(?:quot|\#34|\#x22);.{0,200}?&(?:quot|\#34|\#x22);|&(?:apos|\#39|\#x27);.{0,200}?&(?:apos|\#39|\#x27);)"""
+_OTHER_QUOTED = r"""(?:'[^'\n]{0,200}'|[“”„‟][^“”„‟\n]{0,200}[“”‟]|[‘’][^‘’\n]{0,200}’|`[^`\n]{0,200}`)"""
+_ESCAPED_QUOTE = r"&(?:quot|apos|\#34|\#39|\#x22|\#x27);"
 _KEY_LIKE = re.compile(
-    r"""(?:%s)\s*: | [A-Za-z_$][A-Za-z0-9_$]{0,80}\s*:\s*(?:["'“‘`\[{0-9-]|true|false|null|True|False|None)"""
-    % _OTHER_QUOTED,
+    r"""%s\s*: | %s | [A-Za-z_$][A-Za-z0-9_$]{0,80}\s*:\s*(?:["'“‘`\[{0-9-]|true|false|null|True|False|None)"""
+    % (_OTHER_QUOTED, _ESCAPED_QUOTE),
     re.VERBOSE,
 )
-_ITEM_LIKE = re.compile(r"(?:%s|True|False|None)\s*," % _OTHER_QUOTED, re.VERBOSE)
+_ITEM_LIKE = re.compile(r"(?:%s|True|False|None)\s*, | %s" % (_OTHER_QUOTED, _ESCAPED_QUOTE), re.VERBOSE)
 
 _SIMPLE_STRING = re.compile(r'"[^"\\\x00-\x1f]*"')
 _PLAIN = re.compile(r'[^"\\\x00-\x1f]*')

@@ -164,8 +164,7 @@ class _Scanner:
             return self._forget_before(tag_end)
         quote = lexer.other_quote(self.text, position) if other_spelling else ""
         broken = BrokenBrackets(self.found, broken_start, quote)
-        for frame in stack[first:]:
-            broken.push(frame.is_object, ended == End.TOO_DEEP or frame.committed)
+        broken.push(_brackets(stack[first:], ended == End.TOO_DEEP))
         return self._read_broken(broken, position)
 
     def _commit_other_spelling(self, top: Frame, position: int) -> bool:
@@ -216,8 +215,7 @@ class _Scanner:
         child = self._only_child(stack[-1])
         if child and not too_deep and _first_committed(stack) == len(stack):
             self._emit_bare(*child)
-        for frame in stack:
-            broken.push(frame.is_object, too_deep or frame.committed)
+        broken.push(_brackets(stack, too_deep))
 
     def _skip_to_open(self, broken: BrokenBrackets, position: int) -> tuple[int, int]:
         """Go on to the next bracket in a broken container that must be read slowly: its place, and where to go on.
@@ -229,11 +227,15 @@ class _Scanner:
         while mark := mark_at(text, position):
             char = mark.group()
             start, position = mark.span()
+            if char[0] == '"' and len(char) > 1:
+                continue  # a whole string
             if char in "}]":
                 broken.close(char == "}")
                 if not broken:
                     self._add_piece(broken.start, position, True)
                     return -1, position
+            elif char in "{[" and not lexer.PROSE.match(text, start):
+                broken.push([(char == "{", False)])  # what follows shows that it holds no JSON
             elif char in "{[":
                 fast = self.reader.read_fast(start)
                 if fast is None:
@@ -278,4 +280,11 @@ class _Scanner:
 
 
 def _first_committed(stack: list[Frame]) -> int:
-    return next((index for index, frame in enumerate(stack) if frame.committed), len(stack))
+    for index, frame in enumerate(stack):
+        if frame.committed:
+            return index
+    return len(stack)
+
+
+def _brackets(frames: list[Frame], all_broken: bool) -> list[tuple[bool, bool]]:
+    return [(frame.is_object, all_broken or frame.committed) for frame in frames]

@@ -48,24 +48,24 @@ def plain(value: object) -> Any:
     """
     root: list[Any] = [value]
     sets: list[list[Any]] = []
-    open_ids: set[int] = set()
+    on_path: dict[int, Any] = {}  # by id, and kept alive, so that no id is given to another object meanwhile
     # A slot is (holder, key, None) to convert holder[key], or (None, None, id) to leave the container with that id.
     slots: list[tuple[Any, Any, int | None]] = [(root, 0, None)]
     while slots:
         holder, key, leaving = slots.pop()
         if leaving is not None:
-            open_ids.discard(leaving)
+            del on_path[leaving]
             continue
         original = holder[key]
         if type(original) in _SCALARS:
             continue
-        if id(original) in open_ids:
+        if id(original) in on_path:
             holder[key] = _CYCLE
             continue
         shallow = holder[key] = _one_level(original)
         if type(shallow) in _SCALARS:
             continue
-        open_ids.add(id(original))
+        on_path[id(original)] = original
         slots.append((None, None, id(original)))
         if isinstance(original, Set):
             sets.append(shallow)
@@ -89,18 +89,13 @@ def _convert(value: object) -> Any:
         return _exact(value.value) if type(value.value) in _SCALARS else _one_level(value.value)
     if isinstance(value, (str, int, float)):
         return _exact(value)
-    if isinstance(value, Mapping):
-        return _with_text_keys(dict(value.items()))
     if isinstance(value, (list, tuple, Set)):
         return list(value)
     fields = fields_of(value)
     if fields is not None:
         return _with_text_keys(fields)
     to_list: Callable[[], Any] | None = getattr(value, "tolist", None)  # numpy's arrays and scalars
-    if to_list is not None:
-        listed = to_list()
-        return _convert(listed) if type(listed) not in _SCALARS else listed
-    return _leaf(value)
+    return _leaf(value) if to_list is None else _one_level(to_list())
 
 
 def _exact(value: str | int | float) -> str | int | float:
@@ -146,12 +141,10 @@ def _leaf(value: object) -> Any:
     """Decimal, datetime, UUID, bytes and the like, in the JSON form that pydantic gives them."""
     from pydantic_core import to_jsonable_python
 
+    if isinstance(value, Iterator):  # reading it would use it up
+        return _opaque(value)
     converted = to_jsonable_python(value, fallback=_opaque)
-    return converted if type(converted) in _SCALARS else _with_text_keys(dict(enumerate(_children(converted))))
-
-
-def _children(converted: Any) -> Iterator[Any]:
-    yield from converted.items() if isinstance(converted, dict) else converted
+    return _with_text_keys(converted) if isinstance(converted, dict) else converted
 
 
 def _opaque(value: object) -> str:

@@ -13,7 +13,7 @@ from ._sample import Sample
 from ._settings import VoteSettings
 from ._weights import UNIT
 
-__all__ = ["Verdict", "commonest_error", "detail_of"]
+__all__ = ["Verdict", "detail_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def _unreachable(verdict: Verdict, samples: Sequence[Sample], settings: VoteSett
     return f"{progress}: {excerpt_value(verdict.value)} leads with {_share(decision, settings)}{_most_often(samples)}"
 
 
-def commonest_error(samples: Sequence[Sample]) -> str | None:
+def _commonest_error(samples: Sequence[Sample]) -> str | None:
     """The first error of the commonest code (of codes equally common, the one seen first); None without failures."""
     first: dict[str, str] = {}
     times: dict[str, int] = {}
@@ -107,7 +107,7 @@ def commonest_error(samples: Sequence[Sample]) -> str | None:
 
 
 def _most_often(samples: Sequence[Sample]) -> str:
-    error = commonest_error(samples)
+    error = _commonest_error(samples)
     return "" if error is None else f"; most often: {excerpt(error, 120)}"
 
 

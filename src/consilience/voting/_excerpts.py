@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 from ._ballots import ballot
 
-__all__ = ["excerpt", "excerpt_error", "excerpt_value"]
+__all__ = ["excerpt", "excerpt_error", "excerpt_value", "fields_repr"]
 
 _PLAIN_SCALARS = frozenset({int, float, bool, type(None)})
 
@@ -52,3 +53,16 @@ def excerpt_error(error: BaseException, limit: int = 300) -> str:
     except Exception:
         message = ""
     return f"{name}: {message}" if message else name
+
+
+def fields_repr(instance: Any) -> str:
+    """The repr of a dataclass instance, also when a value in it has none: a log line must not raise."""
+    shown = [f"{each.name}={_guarded_repr(getattr(instance, each.name))}" for each in fields(instance) if each.repr]
+    return f"{type(instance).__qualname__}({', '.join(shown)})"
+
+
+def _guarded_repr(value: Any) -> str:
+    try:
+        return repr(value)
+    except Exception:
+        return excerpt_value(value)

@@ -114,6 +114,7 @@ class Judge:
         if isinstance(content, (bytes, bytearray)):
             content = bytes(content).decode("utf-8", errors="replace")
         if isinstance(content, str):
+            content = str.__str__(content)  # a subclass may have overridden anything
             verdict, ambiguous, truncated = self._text(content, cut_off)
         else:
             verdict, ambiguous, truncated = self._object(content), False, False
@@ -186,8 +187,10 @@ class Judge:
                 verdict = tried
             else:
                 ambiguous = ambiguous or tried.ballot != verdict.ballot
-                if self._settings.prefer == "last" and tried.start > verdict.start:
-                    verdict = tried
+                if self._settings.prefer == "last":
+                    verdict = tried if tried.start > verdict.start else verdict
+                elif ambiguous:
+                    break
         if isinstance(verdict, _Refusal):
             verdict = self._last_resort(reading, verdict)
         return verdict, ambiguous

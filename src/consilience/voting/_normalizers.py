@@ -181,7 +181,7 @@ def vote_normalizer(normalize: Normalize, key: object) -> Normalizer | None:
 
     Args:
         normalize: "text", "number" or "date" (applied to every scalar inside a vote), a function of the vote, or a
-            mapping from field to one of these.
+            mapping from field, or path, to one of these.
         key: what is voted on; a mapping looks up the key's own name, or the names in a tuple of keys.
 
     Raises:
@@ -204,7 +204,7 @@ def vote_normalizer(normalize: Normalize, key: object) -> Normalizer | None:
                 fields[name](part) if isinstance(name, str) and name in fields else part
                 for name, part in zip(key, vote, strict=True)
             ]
-        return lambda vote: _with_fields(fields, vote)
+        return _fields_normalizer(fields)
     if isinstance(normalize, str):
         if normalize not in _BY_NAME:
             raise SettingsError(
@@ -230,6 +230,17 @@ def field_normalizer(normalize: Normalize, key: object, name: str) -> Normalizer
         return vote_normalizer(normalize[name], None) if name in normalize else None
     voted_on = key == name if isinstance(key, str) else key is None or (isinstance(key, tuple) and name in key)
     return vote_normalizer(normalize, name) if voted_on and isinstance(normalize, str) else None
+
+
+def _fields_normalizer(fields: Mapping[str, Normalizer]) -> Normalizer:
+    """Normalize the fields of a record; a path ("customer.city") reaches into its first field."""
+    paths: dict[str, dict[str, Normalizer]] = {}
+    for name, rule in fields.items():
+        head, _, rest = name.partition(".")
+        if head and rest and head not in fields:
+            paths.setdefault(head, {})[rest] = rule
+    reached = {**fields, **{head: _fields_normalizer(inner) for head, inner in paths.items()}}
+    return lambda vote: _with_fields(reached, vote)
 
 
 def _with_fields(fields: Mapping[str, Normalizer], vote: Any) -> Any:

@@ -47,7 +47,7 @@ def outlook(count: Count, pending: Tranche, quorum: Quorum, weigher: Weigher) ->
     return Outlook.OPEN if extremes.is_winnable() else Outlook.LOST
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Samples:
     """Every sample has a voice."""
 

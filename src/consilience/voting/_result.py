@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from .._errors import AbstainError
 from . import _display, _serialization
+from ._excerpts import fields_repr
 from ._sample import Sample
 
 __all__ = ["VoteResult"]
@@ -16,7 +17,7 @@ __all__ = ["VoteResult"]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class VoteResult:
     """What a vote came to. Equality is about the outcome: ``id`` and ``elapsed`` do not count.
 
@@ -77,6 +78,9 @@ class VoteResult:
     id: str = field(default_factory=lambda: os.urandom(16).hex(), compare=False)
     settings_hash: str = ""
     elapsed: float = field(default=0.0, compare=False)
+
+    def __repr__(self) -> str:
+        return fields_repr(self)
 
     @property
     def decided(self) -> bool:

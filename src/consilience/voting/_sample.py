@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from ._excerpts import fields_repr
+
 __all__ = ["Sample"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Sample:
     """One reply and what became of it.
 
@@ -49,6 +51,9 @@ class Sample:
     ambiguous: bool = False
     attempts: int = 1
     elapsed: float = field(default=0.0, compare=False)
+
+    def __repr__(self) -> str:
+        return fields_repr(self)
 
     @property
     def code(self) -> str | None:

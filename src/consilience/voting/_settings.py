@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
+from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from .._errors import SettingsError
@@ -139,6 +140,9 @@ class VoteSettings:
         for name in ("timeout", "deadline"):
             if getattr(self, name) is not None:
                 _check_seconds(name, getattr(self, name))
+        for name in _FUNCTIONS:
+            if iscoroutinefunction(getattr(self, name)):
+                raise TypeError(f"{name} must be a plain function, got an asynchronous one")
         if self.prefer not in ("first", "last"):
             raise SettingsError(f'prefer must be "first" or "last", got {self.prefer!r}')
         if self.on_sample is not None and not callable(self.on_sample):
@@ -188,6 +192,7 @@ class VoteSettings:
 
 
 _FLAGS = ("count_failures", "abstain_on_tie", "one_vote_per_source", "allow_nan", "early_stop", "eager")
+_FUNCTIONS = ("key", "validator", "normalize", "weights", "stop", "on_sample")
 _NAMES = tuple(field.name for field in fields(VoteSettings))
 _DRAWING_OPTIONS = frozenset(
     ["n", "concurrency", "early_stop", "stop", "eager", "timeout", "deadline", "raise_on", "limiter"],

@@ -124,7 +124,8 @@ class UnknownSources:
         self._calls = pending.samples
         self._reach = pending.weight
         self._swing = 2 * pending.weight if weigher.weighted else pending.weight
-        self._drift = pending.burden if weigher.weighted else 0
+        # A source that leaves the leader takes its weight out of the denominator and puts another one in.
+        self._drift = pending.burden - pending.weight
         self._voices = Voices.of(count)
         self._denominator = self._voices.denominator(quorum.count_failures)
 

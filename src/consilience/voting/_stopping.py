@@ -128,6 +128,9 @@ class _WhenSettled:
     def __call__(self, state: TallyState) -> bool:
         return state.settled
 
+    def __repr__(self) -> str:
+        return "when_settled()"
+
 
 def when_settled() -> StoppingRule:
     """Stop once the remaining samples cannot change the outcome; ``early_stop=True`` means this rule.

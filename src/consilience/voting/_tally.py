@@ -6,6 +6,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..replies._reply import Reply
 from ._confidence import mean_confidence
 from ._count import Count
 from ._details import Verdict, detail_of
@@ -137,7 +138,8 @@ def _counts(answers: dict[str, Spellings]) -> tuple[tuple[object, int], ...]:
 def _sample_line(sample: Sample) -> str:
     said = f"voted {excerpt_value(sample.vote)}" if sample.ok else f"failed, {excerpt(sample.error or '')}"
     source = "" if sample.source is None else f" from {excerpt(sample.source)}"
-    return f"sample {sample.index}{source} {said}; reply {excerpt_value(sample.raw, 80)}"
+    content = sample.raw.content if isinstance(sample.raw, Reply) else sample.raw
+    return f"sample {sample.index}{source} {said}; reply {excerpt_value(content, 80)}"
 
 
 def _result_line(result: VoteResult) -> str:
