@@ -10,8 +10,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from ..replies._reply import Reply
-from ..voting._details import commonest_error
-from ..voting._excerpts import excerpt
+from ..voting._details import _most_often as most_often
 from ..voting._reasons import Failure
 from ..voting._result import VoteResult
 from ..voting._sample import Sample
@@ -273,13 +272,12 @@ class Merger:
             detail += f"({share:.2f} is below min_valid {self._settings.min_valid:g})"
         else:
             reason, detail = ConsensusReason.NO_VALID, f"none of {len(samples)} revisions was valid"
-        error = commonest_error(samples)
         result = ConsensusResult(
             value=None,
             partial=None,
             abstained=True,
             reason=reason,
-            detail=detail if error is None else f"{detail}; most often: {excerpt(error, 120)}",
+            detail=detail + most_often(samples),
             fields=Fields({}),
             weights=(0.0,) * len(samples),
             samples=tuple(samples),
