@@ -96,7 +96,7 @@ class Decider:
 
     def _values(self, node: Node, path: Path) -> list[Option]:
         """The scalars here, those that count as equal in one option."""
-        distinct = self._distinct(node.scalars)
+        distinct = self._distinct(node.scalars, node.texts)
         if node.rule is None or len(distinct) < 2:
             return distinct
         try:
@@ -110,26 +110,34 @@ class Decider:
         of_kind = node.objects if kind == "object" else node.lists if kind == "list" else node.scalars
         if len(of_kind) == len(node.values):
             return []
-        return self._distinct({r: value for r, value in node.values.items() if kind_of(value) != kind})
+        others = {revision: value for revision, value in node.values.items() if kind_of(value) != kind}
+        return self._distinct(others, {revision: canonical_text(value) for revision, value in others.items()})
 
-    def _distinct(self, values: Mapping[int, Any]) -> list[Option]:
+    def _distinct(self, values: Mapping[int, Any], texts: Mapping[int, str]) -> list[Option]:
         """One option for every different value, in canonical order."""
         behind: dict[str, list[int]] = {}
-        for revision, value in values.items():
-            behind.setdefault(canonical_text(value), []).append(revision)
-        return [self._option(values[revisions[0]], revisions) for _, revisions in sorted(behind.items())]
+        for revision in values:
+            behind.setdefault(texts[revision], []).append(revision)
+        return [self._option(values[behind[text][0]], behind[text]) for text in sorted(behind)]
 
     def _object(self, node: Node, path: Path) -> Branch:
-        positions: dict[str, dict[int, int]] = {key: {} for key in sorted(node.keys)}
-        for revision, record in node.objects.items():
-            for position, key in enumerate(record):
-                positions[key][revision] = position
-        order = majority_order(list(positions), positions, self.weights)
+        order = self._key_order(node.objects)
         holders = list(node.objects)
         children: list[tuple[str | None, Decision]] = [
             (key, self.decide(node.keys[key], holders, Path((*path, key)))) for key in order
         ]
         return Branch("object", children, holders, written_empty=not all(node.objects.values()))
+
+    def _key_order(self, objects: Mapping[int, dict[str, Any]]) -> list[str]:
+        orders = {revision: list(record) for revision, record in objects.items()}
+        first, *others = orders.values()
+        if all(order == first for order in others):
+            return first
+        positions: dict[str, dict[int, int]] = {key: {} for key in sorted(set().union(*orders.values()))}
+        for revision, order in orders.items():
+            for position, key in enumerate(order):
+                positions[key][revision] = position
+        return majority_order(list(positions), positions, self.weights)
 
     def _list(self, node: Node, path: Path) -> Branch:
         # The items in an order that does not depend on that of the revisions: by what they hold, and where.

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .._canonical import canonical_text
 from ._alignment import Slot, align
 from ._comparators import Comparator, Ignore
 from ._paths import EACH, ROOT, Path
@@ -20,8 +21,9 @@ Rules = Mapping[Path, Comparator]
 class Node:
     """What the revisions say at one place: the value of every revision that has one.
 
-    ``objects``, ``lists`` and ``scalars`` part the revisions by kind; ``keys`` are the children of the objects,
-    ``items`` the aligned items of the lists, each item with its position in every list that has it.
+    ``objects``, ``lists`` and ``scalars`` part the revisions by kind; ``texts`` are the canonical texts of the scalars,
+    ``keys`` the children of the objects, ``items`` the aligned items of the lists, each with its position in every
+    list that has it.
     """
 
     pattern: Path
@@ -30,20 +32,21 @@ class Node:
     objects: dict[int, dict[str, Any]] = field(default_factory=dict)
     lists: dict[int, list[Any]] = field(default_factory=dict)
     scalars: dict[int, Any] = field(default_factory=dict)
+    texts: dict[int, str] = field(default_factory=dict)
     keys: dict[str, Node] = field(default_factory=dict)
     items: list[tuple[Slot, Node]] = field(default_factory=list)
 
-    def leaves(self) -> Iterator[dict[int, Any]]:
-        """The leaves below this node, one by one: revision -> scalar or empty container."""
+    def leaves(self) -> Iterator[tuple[dict[int, Any], Mapping[int, str]]]:
+        """The leaves below this node, one by one: revision -> scalar or empty container, and their canonical texts."""
         pending = [self]
         while pending:
             node = pending.pop()
             if node.scalars:
-                yield node.scalars
+                yield node.scalars, node.texts
             for containers in (node.objects, node.lists):
                 empty = {revision: value for revision, value in containers.items() if not value}
                 if empty:
-                    yield empty
+                    yield empty, dict.fromkeys(empty, "[]" if containers is node.lists else "{}")
             pending.extend(node.keys.values())
             pending.extend(child for _, child in node.items)
 
@@ -66,6 +69,7 @@ def lay_over(values: dict[int, Any], rules: Rules, pattern: Path = ROOT) -> Node
             node.lists[revision] = value
         else:
             node.scalars[revision] = value
+            node.texts[revision] = canonical_text(value)
     for key in dict.fromkeys(key for record in node.objects.values() for key in record):
         children = {revision: record[key] for revision, record in node.objects.items() if key in record}
         node.keys[key] = lay_over(children, rules, Path((*pattern, key)))

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import TYPE_CHECKING
 
-from .._canonical import canonical_text
 from ._tree import Node
 
 if TYPE_CHECKING:
@@ -91,10 +90,10 @@ def _coded(root: Node, revisions: Sequence[int]) -> tuple[NDArray[np.int64], lis
     places = {revision: place for place, revision in enumerate(revisions)}
     rows: list[list[int]] = []
     texts: list[str | None] = []
-    for leaf in root.leaves():
+    for leaf, marks in root.leaves():
         row, known = [-1] * len(revisions), {}
         for revision, value in leaf.items():
-            mark = canonical_text(value)
+            mark = marks[revision]
             if mark not in known:
                 known[mark] = len(texts)
                 texts.append(value if type(value) is str else None)
