@@ -70,7 +70,7 @@ def parse_path(text: str | Iterable[str | int]) -> Path:
         return Path()
     steps: list[str | int] = []
     position = 0
-    while position < len(text):
+    while position < max(len(text), 1):
         match = _STEP.match(text, position)
         if match is None:
             raise SettingsError(f'a path looks like "customer.city" or "items[].qty", got {text!r}')
