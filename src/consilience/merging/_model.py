@@ -61,6 +61,10 @@ class PydanticModel:
         if get_origin(annotation) is Annotated:
             annotation, *metadata = get_args(annotation)
             _note(metadata, path, found)
+        if get_origin(annotation) in (Union, UnionType):
+            for member in get_args(annotation):
+                self._collect(member, path, found, seen)
+            return
         model = _model_in(annotation)
         if model is not None:
             if model not in seen:

