@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from consilience._errors import SettingsError
@@ -40,12 +40,14 @@ def test_a_chain_of_near_misses_does_not_glue_two_values_together():
     assert not any({0, 4} <= set(group) for group in groups)
 
 
+@settings(deadline=None)
 @given(st.lists(st.text("abAB1#", max_size=4), unique=True, max_size=8), st.floats(0.1, 1))
 def test_every_text_is_in_exactly_one_group(texts, threshold):
     groups = cluster_texts(sorted(texts), threshold)
     assert sorted(index for group in groups for index in group) == list(range(len(texts)))
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(-50, 50) | st.floats(-50, 50), max_size=8), st.floats(0, 5))
 def test_tolerance_groups_are_close_to_their_centre(numbers, tolerance):
     groups = Tolerance(tolerance).groups(numbers, [1] * len(numbers))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from consilience._errors import SettingsError
@@ -20,11 +20,13 @@ JSON = st.recursive(
 STEPS = st.lists(st.text(max_size=5) | st.integers(0, 20) | st.just(EACH), max_size=5)
 
 
+@settings(deadline=None)
 @given(JSON)
 def test_unflatten_is_the_inverse_of_flatten(value):
     assert json.dumps(unflatten(flatten(value))) == json.dumps(value)
 
 
+@settings(deadline=None)
 @given(STEPS)
 def test_the_text_of_a_path_reads_back(steps):
     assert parse_path(str(Path(steps))) == Path(steps)

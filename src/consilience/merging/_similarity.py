@@ -122,10 +122,10 @@ def _compare_lists(left: list[list[Any]], right: list[list[Any]]) -> Matrix:
 
 
 def _best_pairing(left: list[Any], right: list[Any]) -> float:
-    from scipy.optimize import linear_sum_assignment
-
     if not left or not right:
         return float(not left and not right)
+    from scipy.optimize import linear_sum_assignment
+
     matrix = similarity_matrix(left, right)
     rows, columns = linear_sum_assignment(matrix, maximize=True)
     return float(matrix[rows, columns].sum()) / max(len(left), len(right))
