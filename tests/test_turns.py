@@ -105,7 +105,7 @@ def test_what_is_pending_adds_up(seed: int) -> None:
             indexes = [index for index, state in states.items() if state in kinds]
             assert tranche.samples == len(indexes)
             assert not indexes or tranche.lowest == min(indexes)
-            assert tranche.weight == tranche.burden == sum(weigher.ceiling(turns.source(i)) for i in indexes)
+            assert tranche.weight == sum(weigher.ceiling(turns.source(i)) for i in indexes)
             if tranche.by_source is not None:
                 assert {s: calls for s, (calls, _) in tranche.by_source.items()} == {
                     s: k for s in names if (k := sum(turns.source(i) == s for i in indexes))
@@ -114,4 +114,4 @@ def test_what_is_pending_adds_up(seed: int) -> None:
 
 def test_unweighted_calls_weigh_one_each() -> None:
     pending = Pending(4, Turns(ask, "?"), Weigher(None, 1.0), track_sources=True)
-    assert pending.everything() == (4, 0, 4 * UNIT, 4 * UNIT, None)
+    assert pending.everything() == (4, 0, 4 * UNIT, None)

@@ -169,6 +169,10 @@ def test_classes_and_schemas_are_wrapped_by_themselves() -> None:
     assert as_validator(None) is None
 
 
+async def asynchronous(record: Any) -> Any:
+    return record
+
+
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
@@ -184,6 +188,8 @@ def test_classes_and_schemas_are_wrapped_by_themselves() -> None:
         (lambda: from_jsonschema([]), TypeError, "schema must be a dict, got list"),
         (lambda: from_jsonschema({"type": "integr"}), SettingsError, "schema must be a valid JSON Schema"),
         (lambda: as_validator("field"), TypeError, "got str"),
+        (lambda: as_validator(asynchronous), TypeError, "got an asynchronous one"),
+        (lambda: all_of(asynchronous), TypeError, "got an asynchronous one"),
     ],
 )
 def test_bad_validators(make: Any, error: type[Exception], message: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from typing import Any
 
 __all__ = ["canonical_text"]
@@ -16,7 +17,7 @@ def canonical_text(value: Any) -> str:
 
     Keys are sorted, there is no space between tokens and everything is ASCII (lone surrogates are escaped, too). Values
     of different types never share a text: ``1``, ``1.0``, ``true`` and ``"1"`` are four. Any depth is safe, whatever
-    the caller's stack depth. An integer with more digits than the interpreter converts is written in hexadecimal.
+    the caller's stack depth.
 
     Args:
         value: dict with str keys, list, str, int, float, bool or None, nested in any way.
@@ -78,4 +79,4 @@ def _scalar(value: Any) -> str:
     try:
         return _encode(value)
     except ValueError:
-        return hex(value)
+        return format(Decimal(value), "f")  # knows no limit of digits

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -69,6 +70,8 @@ def as_validator(validator: Any) -> Validator | None:
             "validator must be None, a callable, a pydantic model class or a JSON Schema dict, "
             f"got {type(validator).__name__}"
         )
+    if inspect.iscoroutinefunction(validator) or inspect.iscoroutinefunction(type(validator).__call__):
+        raise TypeError("validator must be a plain function, got an asynchronous one")
     result: Validator = validator
     return result
 

@@ -62,7 +62,7 @@ class _Samples:
             return False
         return (
             self._stays_ahead(leader)
-            and leader.weight / (self._denominator() + self.pending.burden) >= self.quorum.min_agreement
+            and leader.weight / (self._denominator() + self.pending.weight) >= self.quorum.min_agreement
             and self._sources(leader.ballot, reached=False) >= self.quorum.min_sources
         )
 

@@ -14,15 +14,14 @@ __all__ = ["Pending", "Tranche"]
 class Tranche(NamedTuple):
     """A part of the pending calls.
 
-    ``weight`` is the most that their votes can weigh together, ``burden`` the most that they can add to the
-    denominator (both in 1e-9), ``lowest`` the lowest index among them. ``by_source`` maps each source to the number of
-    its calls and the most that one of its votes can weigh; None when sources are only known from the replies.
+    ``weight`` is the most that their samples can weigh together (in 1e-9), ``lowest`` the lowest index among them.
+    ``by_source`` maps each source to the number of its calls and the most that one of its samples can weigh; None when
+    sources are only known from the replies.
     """
 
     samples: int
     lowest: int
     weight: int
-    burden: int
     by_source: Mapping[str | None, tuple[int, int]] | None
 
 
@@ -39,9 +38,8 @@ class Pending:
         self._sources: tuple[str | None, ...] = turns.sources or (None,)
         self._flown = [0] * len(self._sources)
         self._ceilings = [weigher.ceiling(source) for source in self._sources]
-        self._burdens = [weigher.burden(source) for source in self._sources]
         self._by_source = track_sources and turns.sources is not None
-        self._alike = not self._by_source and len(set(self._ceilings)) == len(set(self._burdens)) == 1
+        self._alike = not self._by_source and len(set(self._ceilings)) == 1
 
     @property
     def started(self) -> int:
@@ -92,7 +90,7 @@ class Pending:
 
     def _tranche_of_alike(self, samples: int, lowest: int) -> Tranche:
         """The common case, in which it does not matter whose calls they are."""
-        return Tranche(samples, lowest, samples * self._ceilings[0], samples * self._burdens[0], None)
+        return Tranche(samples, lowest, samples * self._ceilings[0], None)
 
     def _not_started(self) -> list[int]:
         """How many calls of each turn have not been started."""
@@ -105,8 +103,5 @@ class Pending:
         if self._by_source:
             terms = zip(self._sources, calls, self._ceilings, strict=True)
             by_source = {source: (number, ceiling) for source, number, ceiling in terms if number}
-        return Tranche(sum(calls), lowest, _product(calls, self._ceilings), _product(calls, self._burdens), by_source)
-
-
-def _product(calls: list[int], weights: list[int]) -> int:
-    return sum(number * weight for number, weight in zip(calls, weights, strict=True))
+        weight = sum(number * ceiling for number, ceiling in zip(calls, self._ceilings, strict=True))
+        return Tranche(sum(calls), lowest, weight, by_source)

@@ -115,7 +115,8 @@ class UnknownSources:
     """Sources are only known from the replies: each pending call may be of any source, or of a new one.
 
     One plain vote moves one source by one step at most: away from its choice, or towards another one, not both. A vote
-    of another weight can do both at once.
+    of another weight can do both at once. The denominator can be taken to stand still: a source that leaves the leader
+    takes its weight out and puts at most the largest one in, and the share is lowest when its own was the largest.
     """
 
     def __init__(self, count: Count, pending: Tranche, quorum: Quorum, weigher: Weigher) -> None:
@@ -124,8 +125,6 @@ class UnknownSources:
         self._calls = pending.samples
         self._reach = pending.weight
         self._swing = 2 * pending.weight if weigher.weighted else pending.weight
-        # A source that leaves the leader takes its weight out of the denominator and puts another one in.
-        self._drift = pending.burden - pending.weight
         self._voices = Voices.of(count)
         self._denominator = self._voices.denominator(quorum.count_failures)
 
@@ -139,7 +138,7 @@ class UnknownSources:
         return (
             weight > 0
             and self._margin(ballot) > self._swing
-            and weight / (self._denominator + self._drift) >= self._quorum.min_agreement
+            and weight / self._denominator >= self._quorum.min_agreement
             and number_of_sources(supporters) - self._calls >= self._quorum.min_sources
         )
 
@@ -154,7 +153,7 @@ class UnknownSources:
         return (
             weight > 0
             and (lead > 0 or (lead == 0 and not self._quorum.abstain_on_tie))
-            and weight / max(weight, self._denominator - self._drift) >= self._quorum.min_agreement
+            and weight / max(weight, self._denominator) >= self._quorum.min_agreement
             and len(supporters - {None}) + self._calls >= self._quorum.min_sources
         )
 

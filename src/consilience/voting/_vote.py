@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..drawing._limiters import check_limiter
 from ..drawing._samplers import require_sync_sampler
-from ..drawing._tasks import draw_in_tasks
 from ..drawing._threads import draw_in_threads
 from ._judging import Judged, Origin
 from ._ledger import VoteLedger
@@ -79,6 +78,8 @@ async def avote(
         >>> asyncio.run(avote(sampler, "I was charged twice.", n=3, concurrency=3, key="team")).value
         'billing'
     """
+    from ..drawing._tasks import draw_in_tasks  # asyncio takes as long to import as all the rest
+
     merged = merged_settings("avote", settings, options)
     turns = Turns(sampler, prompt)
     check_limiter(merged.limiter, asynchronous=True)

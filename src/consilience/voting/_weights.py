@@ -83,12 +83,8 @@ class Weigher:
         return UNIT if source is None else self._by_source.get(source, UNIT)
 
     def ceiling(self, source: str | None) -> int:
-        """The most that a vote can weigh; ``source`` is None when it is not known beforehand."""
+        """The most that a sample can weigh, valid or failed; ``source`` is None when it is not known beforehand."""
         return self._heaviest if source is None or not isinstance(self._weights, Mapping) else self.of_failure(source)
-
-    def burden(self, source: str | None) -> int:
-        """The most that a sample can add to the denominator, failed or not."""
-        return max(self.ceiling(source), self.of_failure(source))
 
     def _from_function(self, sample: Sample) -> int:
         function: Any = self._weights
