@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import json
+import pickle
 import threading
 
 import pytest
@@ -131,3 +133,13 @@ def test_a_result_that_abstained():
     assert result.value_or("nothing") == "nothing"
     assert merge([1]).unwrap() == 1
     assert not result.decided
+
+
+def test_results_are_values():
+    revisions = [{"a": 1, "l": [1, 2]}, {"a": 1, "l": [1]}, {"a": 2}]
+    first, second = merge(revisions), merge(revisions)
+    assert first == second
+    assert pickle.loads(pickle.dumps(first)) == first
+    assert copy.deepcopy(first).fields["a"] == first.fields["a"]
+    assert "$" not in first.fields
+    assert first.fields != merge(revisions[:2]).fields

@@ -93,7 +93,7 @@ def test_usage_sources_and_confidence():
 def test_early_stop_makes_no_more_calls_than_needed():
     sampler = replay(['{"a": 1, "l": [1, 2]}'] * 9)
     result = consensus(sampler, "?", n=5, weights=None, early_stop=True)
-    assert (len(sampler.calls), result.stopped_early, result.stopped_by) == (3, True, "settled")
+    assert (len(sampler.calls), result.stopped_early, result.stopped_by) == (3, True, "when_settled")
     assert result.value == {"a": 1, "l": [1, 2]}
     sampler = replay(['{"a": 1}'] * 9)
     assert consensus(sampler, "?", n=5, weights=None, early_stop=True, concurrency=5).value == {"a": 1}

@@ -70,7 +70,7 @@ class ConsensusLedger:
         samples = [self._samples[index] for index in sorted(self._samples)]
         result = self._merger.merge(samples)
         ended_late = drawing.hit_deadline and bool(self._open()) and not self._settled
-        stopped_by = "settled" if self._settled else "deadline" if ended_late else None
+        stopped_by = "when_settled" if self._settled else "deadline" if ended_late else None
         if ended_late and result.reason in (ConsensusReason.NO_VALID, ConsensusReason.TOO_FEW_VALID):
             result = replace(result, reason=ConsensusReason.DEADLINE)
         return replace(result, stopped_early=stopped_by is not None, stopped_by=stopped_by, elapsed=drawing.elapsed)

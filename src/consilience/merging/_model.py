@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from types import UnionType
@@ -13,7 +14,7 @@ from ._resolvers import OMIT
 from ._revisions import decimal_number, plain_json
 from ._schema import Built, Cleaned
 
-__all__ = ["PydanticModel"]
+__all__ = ["PydanticModel", "model_schema"]
 
 _LISTS = (list, tuple, set, frozenset)
 
@@ -125,6 +126,12 @@ class PydanticModel:
         if isinstance(read, Decimal):
             return decimal_number(read)
         return plain_json(known[1].dump_python(read, mode="json", by_alias=True, exclude_unset=True))
+
+
+@functools.lru_cache(maxsize=64)
+def model_schema(model: Any) -> PydanticModel:
+    """The schema of a pydantic model class; made once, because its validators take longer to build than to run."""
+    return PydanticModel(model)
 
 
 def _note(metadata: Any, path: Path, found: dict[Path, Comparator]) -> None:

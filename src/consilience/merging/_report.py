@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from .._canonical import canonical_text
@@ -38,43 +40,48 @@ def report(root: Decision, choices: Mapping[int, int]) -> Report:
         choices: ``id`` of a decision -> the option that the constraints made it take.
     """
     found = list(_walk(root, Path(), choices))
-    counted = [(field, decision) for _, field, decision, is_leaf in found if is_leaf]
-    statuses = [field.status for field, _ in counted]
+    counted = [decision for _, decision, is_leaf in found if is_leaf]
+    statuses = Counter(_status(decision, choices) for decision in counted)
     return Report(
-        fields=Fields({path: field for path, field, _, _ in found}),
+        fields=Fields({path: partial(_field, decision, choices) for path, decision, _ in found}),
         considered=len(counted),
-        in_output=sum(status not in (Status.OMITTED, Status.ABSENT) for status in statuses),
-        agreed=sum(status in (Status.UNANIMOUS, Status.AGREED) for status in statuses),
-        resolved=statuses.count(Status.RESOLVED),
-        omitted=statuses.count(Status.OMITTED),
-        confidence=_mean([decision.best.weight / decision.total for _, decision in counted if decision.total]) or 0.0,
-        string_similarity=_string_similarity([decision for _, decision in counted]),
+        in_output=len(counted) - statuses[Status.OMITTED] - statuses[Status.ABSENT],
+        agreed=statuses[Status.UNANIMOUS] + statuses[Status.AGREED],
+        resolved=statuses[Status.RESOLVED],
+        omitted=statuses[Status.OMITTED],
+        confidence=_mean([decision.best.weight / decision.total for decision in counted if decision.total]) or 0.0,
+        string_similarity=_mean([mean for decision in counted if (mean := _pairwise(decision)) is not None]),
     )
 
 
 def _walk(
-    decision: Decision, path: Path, choices: Mapping[int, int]
-) -> Iterator[tuple[Path, FieldConsensus, Decision, bool]]:
+    decision: Decision, path: tuple[str | int, ...], choices: Mapping[int, int]
+) -> Iterator[tuple[Path, Decision, bool]]:
     """Every decision on a leaf, and (marked False) on a container that not all revisions have."""
     if decision.status == Status.IGNORED:
         return
     branch = taken(decision, choices).value
-    children = branch.children if isinstance(branch, Branch) else []
-    kept = [each for each in children if is_kept(each[1], choices)]
-    is_leaf = not children or (not kept and branch.written_empty)
+    if not isinstance(branch, Branch):
+        yield Path(path), decision, True
+        return
+    kept = [each for each in branch.children if is_kept(each[1], choices)]
+    is_leaf = not branch.children or (not kept and branch.written_empty)
     if is_leaf or len(decision.options) > 1:
-        yield path, _field(decision, choices), decision, is_leaf
+        yield Path(path), decision, is_leaf
     # Items that are kept have the position that they have in the record; those left out come after them.
-    left_out = [each for each in children if not is_kept(each[1], choices)] if len(kept) < len(children) else []
-    for place, (key, child) in enumerate(kept + left_out):
-        yield from _walk(child, Path((*path, place if key is None else key)), choices)
+    if len(kept) < len(branch.children):
+        kept += [each for each in branch.children if not is_kept(each[1], choices)]
+    for place, (key, child) in enumerate(kept):
+        yield from _walk(child, (*path, place if key is None else key), choices)
+
+
+def _status(decision: Decision, choices: Mapping[int, int]) -> str:
+    return decision.status if taken(decision, choices) is decision.chosen else Status.RECONCILED
 
 
 def _field(decision: Decision, choices: Mapping[int, int]) -> FieldConsensus:
     option = taken(decision, choices)
-    status, replaced = decision.status, None
-    if option is not decision.chosen:
-        status, replaced = Status.RECONCILED, _shown(decision.chosen.value)
+    status = _status(decision, choices)
     measured = decision.best if status == Status.OMITTED else option
     return FieldConsensus(
         value=_shown(option.value),
@@ -82,7 +89,7 @@ def _field(decision: Decision, choices: Mapping[int, int]) -> FieldConsensus:
         support=len(measured.revisions) / decision.voters if decision.voters else 0.0,
         status=status,
         candidates=_candidates(decision),
-        replaced=replaced,
+        replaced=_shown(decision.chosen.value) if status == Status.RECONCILED else None,
     )
 
 
@@ -110,13 +117,8 @@ def _mean(numbers: list[float]) -> float | None:
     return sum(sorted(numbers)) / len(numbers) if numbers else None
 
 
-def _string_similarity(decisions: list[Decision]) -> float | None:
-    """The mean over all text paths with at least two values of the mean similarity of two revisions' texts."""
-    means = [mean for decision in decisions if (mean := _pairwise(decision)) is not None]
-    return _mean(means)
-
-
 def _pairwise(decision: Decision) -> float | None:
+    """The mean similarity of two revisions' texts at one place; None with fewer than two texts."""
     texts = [
         (each.value, len(each.revisions))
         for option in decision.options

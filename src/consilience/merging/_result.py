@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,14 +59,19 @@ class Fields(Mapping[Path, FieldConsensus]):
 
     __slots__ = ("_items",)
 
-    def __init__(self, items: Mapping[Path, FieldConsensus]) -> None:
+    def __init__(self, items: Mapping[Path, FieldConsensus | Callable[[], FieldConsensus]]) -> None:
+        # Most fields of most results are never looked at: what is given as a function is made when it is asked for.
         self._items = dict(items)
 
     def __getitem__(self, path: str | tuple[str | int, ...]) -> FieldConsensus:
         if isinstance(path, str):
             # A key that holds the dot wins over the path, as in a vote.
             path = Path((path,)) if Path((path,)) in self._items else parse_path(path)
-        return self._items[Path(path)]
+        known = self._items[Path(path)]
+        if isinstance(known, FieldConsensus):
+            return known
+        made = self._items[Path(path)] = known()
+        return made
 
     def __iter__(self) -> Iterator[Path]:
         return iter(self._items)
@@ -82,7 +87,10 @@ class Fields(Mapping[Path, FieldConsensus]):
         return True
 
     def __repr__(self) -> str:
-        return f"Fields({{{', '.join(f'{str(path)!r}: {found.value!r}' for path, found in self._items.items())}}})"
+        return f"Fields({{{', '.join(f'{str(path)!r}: {found.value!r}' for path, found in self.items())}}})"
+
+    def __reduce__(self) -> tuple[type[Fields], tuple[dict[Path, FieldConsensus]]]:
+        return Fields, (dict(self),)
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,9 +73,9 @@ def as_schema(schema: Any) -> Schema | None:
     if schema is None:
         return None
     if isinstance(schema, type) and hasattr(schema, "model_fields"):
-        from ._model import PydanticModel
+        from ._model import model_schema
 
-        return PydanticModel(schema)
+        return model_schema(schema)
     if isinstance(schema, Mapping):
         return JsonSchema(schema)
     raise TypeError(f"schema must be a pydantic model class or a JSON Schema dict, got {schema!r}")
