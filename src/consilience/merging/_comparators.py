@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from .._canonical import canonical_text
 from .._errors import SettingsError
 from ..voting._ballots import ballot
 from ..voting._normalizers import Normalizer, vote_normalizer
@@ -276,8 +275,3 @@ def around_the_heaviest(
             one: [other for other in others if other not in taken] for one, others in reach.items() if one not in taken
         }
     return sorted(groups)
-
-
-def canonical_order(values: Sequence[Any]) -> list[int]:
-    """The positions of values in the order of their canonical texts."""
-    return sorted(range(len(values)), key=lambda index: canonical_text(values[index]))

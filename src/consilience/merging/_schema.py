@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -111,18 +113,20 @@ class JsonSchema:
         return Built(None, tuple(missing), message=str(errors[0].message))
 
 
+_ABOUT_ABSENCE = frozenset({"required", "minItems", "minProperties", "contains", "minContains", "dependentRequired"})
+_REQUIRED = re.compile(r'(".*") is a required property', re.DOTALL)
+
+
 def _is_of_a_value(error: Any) -> bool:
     """Whether an error is about a value, and not about something that is missing from it."""
-    return bool(error.instance_path) and type(error.kind).__name__.rpartition("_")[2] not in _ABOUT_ABSENCE
-
-
-_ABOUT_ABSENCE = frozenset({"Required", "MinItems", "MinProperties", "Contains", "DependentRequired"})
+    return bool(error.instance_path) and error.schema_path[-1] not in _ABOUT_ABSENCE
 
 
 def _place(error: Any) -> Path:
+    """Where the error is; of a property that is missing, where it should be."""
     path = tuple(error.instance_path)
-    name = getattr(error.kind, "property", None)
-    return Path((*path, name)) if isinstance(name, str) else Path(path)
+    named = _REQUIRED.fullmatch(error.message)
+    return Path((*path, json.loads(named[1]))) if named else Path(path)
 
 
 def _without(value: Any, path: tuple[str | int, ...], wrong: set[Path]) -> Any:
