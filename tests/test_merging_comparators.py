@@ -101,6 +101,8 @@ def test_keyed_pairs_items_that_are_not_alike():
     keyed = merge([one, two, one], compare={"$": Keyed("id")}, weights=None)
     assert keyed.value == one
     assert len(keyed.fields) == 8
+    twins = [[{"id": number, "a": "the very same", "b": "words"}] for number in (1, 2, 3)]
+    assert len(merge(twins, compare={"$": Keyed("id")}, weights=None, min_support=0.3).value) == 3
     composite = merge([one, two], compare={"$": Keyed("id", "a")}, weights=None)
     assert composite.value is None or composite.value == []
 

@@ -281,6 +281,10 @@ def test_bad_revisions_are_refused(revision, error, message):
 def test_deep_revisions_merge():
     value = nested(190)
     assert merge([value, value, []]).value == value
+    other = nested(150)
+    assert merge([value, other, value]).value == value
+    records = [{"a": value}, {"a": other, "b": 1}]
+    assert merge([records, records[::-1]]).value == records
 
 
 @pytest.mark.parametrize("threshold", [0, -1, 1.01, math.nan, math.inf])

@@ -52,7 +52,7 @@ def align(lists: Mapping[int, list[Any]], rule: Comparator | None = None) -> lis
         ]
     key_fields = rule.fields if isinstance(rule, Keyed) else find_key(list(lists.values()))
     columns = [_Column.read(revision, items, key_fields) for revision, items in lists.items()]
-    reference = _Reference()
+    reference = _Reference(keys_decide=isinstance(rule, Keyed))
     for column in _medoid_first(columns):
         reference.add(column)
     return [slot.positions for slot in reference.slots]
@@ -154,10 +154,15 @@ class _Slot:
 
 
 class _Reference:
-    """The items found so far, each with its members."""
+    """The items found so far, each with its members.
 
-    def __init__(self) -> None:
+    ``keys_decide`` is true where the keys were declared: then two items that both have one are the same item only if
+    it is the same. A key that was found may be misspelt, and similarity has a say.
+    """
+
+    def __init__(self, *, keys_decide: bool) -> None:
         self.slots: list[_Slot] = []
+        self._keys_decide = keys_decide
 
     def add(self, column: _Column) -> None:
         """Pair the items of one more list with the items found so far."""
@@ -207,6 +212,10 @@ class _Reference:
         places = np.array([min(self.slots[index].positions.values()) for index in free])
         distance = np.abs(np.array(positions)[:, None] - places[None, :])
         alike[alike < ALIKE - 1e-9] = 0.0
+        if self._keys_decide:
+            keyed = np.array([column.keys[position] is not None for position in positions])
+            taken = np.array([bool(self.slots[index].keys) for index in free])
+            alike[np.ix_(keyed, taken)] = 0.0
         gain = np.where(alike > 0.0, alike + _CLOSER / (1.0 + distance), 0.0)
         rows, columns = linear_sum_assignment(gain, maximize=True)
         paired = {

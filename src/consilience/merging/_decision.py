@@ -178,7 +178,7 @@ class Decider:
 
     def _is_kept(self, have: Option, absence: Option, total: int) -> bool:
         if self.min_support is not None:
-            return have.weight / total >= self.min_support
+            return total > 0 and have.weight / total >= self.min_support
         return self._winner([have, absence], total) == 0
 
     def _copied(self, node: Node, voters: Sequence[int]) -> Decision:

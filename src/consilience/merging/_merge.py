@@ -185,7 +185,7 @@ class Merger:
         return bool(self._constraints) or (self._schema is not None and self._schema.has_constraints)
 
     def _build(self, merged: Any) -> Built:
-        return Built(merged) if self._schema is None else self._schema.build(merged)
+        return Built(merged) if self._schema is None or merged is OMIT else self._schema.build(merged)
 
     def _satisfies(self, merged: Any) -> bool:
         """Whether a record meets the constraints and, if validators of its schema are among them, the schema."""
@@ -256,7 +256,7 @@ class Merger:
             listed = ", ".join(map(str, missing))
             message = f" ({consensus.built.message})" if consensus.built.message else ""
             return ConsensusReason.INCOMPLETE, f"no agreement on a value that fits for {listed}{message}"
-        if consensus.met is False and settings.on_unmet == "abstain":
+        if consensus.built.inconsistent or (consensus.met is False and settings.on_unmet == "abstain"):
             tried = f"none of {consensus.search.tried} combinations"
             limit = ", the limit," if consensus.search.hit_limit else ""
             return ConsensusReason.INCONSISTENT, f"{tried}{limit} satisfies the constraints"

@@ -118,7 +118,7 @@ class ConsensusResult:
         detail: one sentence for a human.
         fields: path -> ``FieldConsensus``, in the order of the record; fields that were left out come last in
             their container.
-        weights: the weight of each revision, at a mean of 1; 0 for a failed one.
+        weights: the weight of each revision, by trust at a mean of 1; 0 for a failed one.
         samples: every sample, failed ones included, in order of index.
         stopped_early: whether drawing stopped before all calls were made.
         stopped_by: what ended it early; None after a full run.
@@ -232,7 +232,7 @@ class ConsensusReason:
     INCOMPLETE = "incomplete"
     """A field that the schema or ``required=`` asks for found no agreement."""
     INCONSISTENT = "inconsistent"
-    """No combination of candidates satisfies the constraints."""
+    """No combination of candidates satisfies the constraints (of a pydantic model: there is no instance then)."""
     LOW_CONFIDENCE = "low_confidence"
     """``consensus_confidence_score`` is below ``min_confidence``."""
     DEADLINE = "deadline"

@@ -35,7 +35,11 @@ def text_ratios(left: Sequence[str], right: Sequence[str]) -> Matrix:
     return np.asarray(cdist(left, right, scorer=ratio, dtype=np.float32), dtype=np.float64) / 100.0
 
 
-def similarity_matrix(left: Sequence[Any], right: Sequence[Any]) -> Matrix:
+_DEEPEST = 30
+"""Below this depth values are equal or not: what is nested deeper says little about what an item is."""
+
+
+def similarity_matrix(left: Sequence[Any], right: Sequence[Any], depth: int = 0) -> Matrix:
     """Compare every value on the left with every value on the right.
 
     Objects are as alike as their fields are on average, a field that only one side has counting 0; lists as their
@@ -45,6 +49,7 @@ def similarity_matrix(left: Sequence[Any], right: Sequence[Any]) -> Matrix:
     Args:
         left: JSON values.
         right: JSON values.
+        depth: how deep inside the values compared these are.
 
     Returns:
         A matrix with a row for each value on the left and a column for each on the right, values from 0 to 1.
@@ -55,26 +60,32 @@ def similarity_matrix(left: Sequence[Any], right: Sequence[Any]) -> Matrix:
     """
     import numpy as np
 
+    if depth > _DEEPEST:
+        return _equality(left, right)
     result = np.zeros((len(left), len(right)))
     for kind in _COMPARE:
         rows = [index for index, value in enumerate(left) if kind_of(value) == kind]
         columns = [index for index, value in enumerate(right) if kind_of(value) == kind]
         if rows and columns:
-            block: Matrix = _COMPARE[kind]([left[index] for index in rows], [right[index] for index in columns])
+            block: Matrix = _COMPARE[kind]([left[index] for index in rows], [right[index] for index in columns], depth)
             result[np.ix_(rows, columns)] = block
     return result
 
 
-def _compare_scalars(left: list[Any], right: list[Any]) -> Matrix:
+def _equality(left: Sequence[Any], right: Sequence[Any]) -> Matrix:
     import numpy as np
 
     codes: dict[str, int] = {}
     row_codes = [codes.setdefault(canonical_text(value), len(codes)) for value in left]
     column_codes = [codes.setdefault(canonical_text(value), len(codes)) for value in right]
-    result: Matrix = (np.array(row_codes)[:, None] == np.array(column_codes)[None, :]).astype(np.float64)
+    return np.asarray(np.array(row_codes)[:, None] == np.array(column_codes)[None, :], dtype=np.float64)
+
+
+def _compare_scalars(left: list[Any], right: list[Any], _depth: int) -> Matrix:
+    result = _equality(left, right)
     row_texts = {value: None for value in left if type(value) is str}
     column_texts = {value: None for value in right if type(value) is str}
-    if not (row_texts and column_texts) or (len(codes) == len(row_texts) == len(column_texts) == 1):
+    if not (row_texts and column_texts) or row_texts.keys() == column_texts.keys() == {next(iter(row_texts))}:
         return result
     ratios = text_ratios(list(row_texts), list(column_texts))
     return _spread(ratios, result, left, right, row_texts, column_texts)
@@ -95,7 +106,7 @@ def _spread(
     return result
 
 
-def _compare_objects(left: list[dict[str, Any]], right: list[dict[str, Any]]) -> Matrix:
+def _compare_objects(left: list[dict[str, Any]], right: list[dict[str, Any]], depth: int) -> Matrix:
     import numpy as np
 
     total = np.zeros((len(left), len(right)))
@@ -105,9 +116,8 @@ def _compare_objects(left: list[dict[str, Any]], right: list[dict[str, Any]]) ->
         columns = [index for index, record in enumerate(right) if key in record]
         if columns:
             place = np.ix_(rows, columns)
-            total[place] += similarity_matrix(
-                [left[index][key] for index in rows], [right[index][key] for index in columns]
-            )
+            ours, theirs = [left[index][key] for index in rows], [right[index][key] for index in columns]
+            total[place] += similarity_matrix(ours, theirs, depth + 1)
             common[place] += 1
     sizes_left = np.array([len(record) for record in left])[:, None]
     sizes_right = np.array([len(record) for record in right])[None, :]
@@ -115,23 +125,23 @@ def _compare_objects(left: list[dict[str, Any]], right: list[dict[str, Any]]) ->
     return np.where(union == 0, 1.0, total / np.maximum(union, 1))
 
 
-def _compare_lists(left: list[list[Any]], right: list[list[Any]]) -> Matrix:
+def _compare_lists(left: list[list[Any]], right: list[list[Any]], depth: int) -> Matrix:
     import numpy as np
 
-    return np.array([[_best_pairing(a, b) for b in right] for a in left])
+    return np.array([[_best_pairing(one, other, depth) for other in right] for one in left])
 
 
-def _best_pairing(left: list[Any], right: list[Any]) -> float:
+def _best_pairing(left: list[Any], right: list[Any], depth: int) -> float:
     if not left or not right:
         return float(not left and not right)
     from scipy.optimize import linear_sum_assignment
 
-    matrix = similarity_matrix(left, right)
+    matrix = similarity_matrix(left, right, depth + 1)
     rows, columns = linear_sum_assignment(matrix, maximize=True)
     return float(matrix[rows, columns].sum()) / max(len(left), len(right))
 
 
-_COMPARE: dict[str, Callable[[list[Any], list[Any]], Matrix]] = {
+_COMPARE: dict[str, Callable[[list[Any], list[Any], int], Matrix]] = {
     "scalar": _compare_scalars,
     "object": _compare_objects,
     "list": _compare_lists,
