@@ -32,7 +32,16 @@ __all__ = [
 
 
 class Comparator(ABC):
-    """How the values of one field are compared; use one of the subclasses."""
+    """How the values of one field are compared; use one of the subclasses, or write your own.
+
+    Example:
+        >>> class SameLength(Comparator):
+        ...     def groups(self, values, weights, /):
+        ...         lengths = sorted({len(value) for value in values})
+        ...         return [[i for i, value in enumerate(values) if len(value) == length] for length in lengths]
+        >>> SameLength().groups(["ab", "c", "de"], [1, 1, 1])
+        [[1], [0, 2]]
+    """
 
     __slots__ = ()
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..drawing._limiters import check_limiter
 from ..drawing._samplers import require_sync_sampler
-from ..drawing._tasks import draw_in_tasks
 from ..drawing._threads import draw_in_threads
 from ..voting._turns import Samplers, Turns
 from ..voting._vote import _drawing_options as drawing_options
@@ -84,6 +83,8 @@ async def aconsensus(
         >>> asyncio.run(aconsensus(sampler, "To Turin.", n=3, concurrency=3)).value
         {'city': 'Turin'}
     """
+    from ..drawing._tasks import draw_in_tasks  # here, because importing asyncio takes as long as all the rest
+
     merged = consensus_settings("aconsensus", settings, options)
     turns = Turns(sampler, prompt)
     check_limiter(merged.limiter, asynchronous=True)

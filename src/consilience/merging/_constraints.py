@@ -13,7 +13,12 @@ __all__ = ["Constraint", "constraint", "is_met"]
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """A condition on a record; make it with ``constraint``."""
+    """A condition on a record; make it with ``constraint``.
+
+    Example:
+        >>> constraint(len, fields=["items[].qty"]).fields
+        (Path('items[].qty'),)
+    """
 
     check: Callable[[Any], Any]
     fields: tuple[Path, ...] = ()

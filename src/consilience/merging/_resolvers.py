@@ -36,7 +36,12 @@ __all__ = [
 
 
 class _Omit:
-    """The type of ``OMIT``."""
+    """The type of ``OMIT``, which a resolver returns to leave the field out.
+
+    Example:
+        >>> repr(OMIT)
+        'OMIT'
+    """
 
     __slots__ = ()
 
@@ -62,6 +67,11 @@ class Conflict:
 
     ``values`` and ``weights`` are one for each revision that has a value there, in canonical order; ``total`` is the
     weight of all revisions that hold the parent, those included that lack the field.
+
+    Example:
+        >>> conflict = Conflict(Path(("ram",)), [16, 32], [1.0, 1.0], total=3.0, min_agreement=0.5)
+        >>> conflict.only(lambda value: value > 16).values
+        [32]
     """
 
     path: Path
@@ -78,7 +88,15 @@ class Conflict:
 
 
 class Resolver(ABC):
-    """A resolver that also knows the threshold and the weight of the revisions that lack the field."""
+    """A resolver that also knows the threshold and the weight of the revisions that lack the field.
+
+    Example:
+        >>> class Smallest(Resolver):
+        ...     def resolve(self, conflict):
+        ...         return min(conflict.values)
+        >>> Smallest()(("ram",), [32, 16])
+        16
+    """
 
     __slots__ = ()
 
@@ -133,7 +151,14 @@ def _ranking(values: Sequence[Any], weights: Sequence[float] | None) -> list[tup
 
 @dataclass(frozen=True, slots=True)
 class _PreferLeading(Resolver):
-    """Take the heaviest value, below the threshold or not, if nothing else weighs as much, absence included."""
+    """Take the heaviest value, below the threshold or not, if nothing else weighs as much, absence included.
+
+    Example:
+        >>> prefer_leading_resolver(("ram",), [16, 32, 32, 64, 8], [1.0] * 5)
+        32
+        >>> prefer_leading_resolver(("ram",), [16, 32], [1.0] * 2)
+        OMIT
+    """
 
     def resolve(self, conflict: Conflict) -> Any:
         absent = conflict.total - sum(conflict.weights)

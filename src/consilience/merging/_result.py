@@ -18,6 +18,11 @@ class Candidate:
     """One answer for a field, with its weight and the revisions behind it.
 
     ``absent`` marks the vote of revisions that lack the field (``value`` is None then, as it is for a null).
+
+    Example:
+        >>> from consilience.merging import merge
+        >>> merge([{"a": 1}, {}, {"a": 1}], weights=None).fields["a"].candidates[1]
+        Candidate(value=None, weight=1.0, revisions=(1,), absent=True)
     """
 
     value: Any
@@ -38,6 +43,12 @@ class FieldConsensus:
         status: unanimous, agreed, resolved, reconciled, omitted or absent (see ``Status``).
         candidates: every answer, heaviest first.
         replaced: with status reconciled, the value that the vote had chosen; None when it had chosen none.
+
+    Example:
+        >>> from consilience.merging import merge
+        >>> field = merge([{"a": 1}, {"a": 2}, {"a": 1}], weights=None).fields["a"]
+        >>> field.value, field.status, round(field.agreement, 2)
+        (1, 'agreed', 0.67)
     """
 
     value: Any
@@ -95,7 +106,14 @@ class Fields(Mapping[Path, FieldConsensus]):
 
 @dataclass(frozen=True, slots=True)
 class ReviewItem:
-    """A field for a human to look at: the value proposed, the candidates, and the replies behind each candidate."""
+    """A field for a human to look at: the value proposed, the candidates, and the replies behind each candidate.
+
+    Example:
+        >>> from consilience.merging import merge
+        >>> [item] = merge([{"a": 1, "b": 5}, {"a": 2, "b": 5}]).needs_review()
+        >>> str(item.path), item.value, item.replies
+        ('a', 1, (({'a': 1, 'b': 5},), ({'a': 2, 'b': 5},)))
+    """
 
     path: Path
     value: Any
@@ -137,6 +155,13 @@ class ConsensusResult:
         constraints_met: whether the record satisfies the constraints; None when there are none.
         repairs_tried: combinations tried to satisfy the constraints.
         repair_limit_hit: whether that search ended at ``max_repairs``.
+        elapsed: seconds.
+
+    Example:
+        >>> from consilience.merging import merge
+        >>> result = merge([{"a": 1}, {"a": 1}, {"a": 2}])
+        >>> result.decided, result.value, result.detail
+        (True, {'a': 1}, '3 revisions merged: 1 of 1 fields agreed')
     """
 
     value: Any
