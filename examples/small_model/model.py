@@ -177,7 +177,10 @@ def _start_engine(api_key: str) -> Any:
     parameters.port = 0
     parameters.api_keys = [api_key]
     parameters.verbosity = -1
-    return xllamacpp.Server(parameters)
+    engine = xllamacpp.Server(parameters)
+    # An engine that is freed before its loop has begun never ends; once it has answered, its loop runs.
+    engine.handle_completions({"prompt": NAME, "max_tokens": 1})
+    return engine
 
 
 def find_weights() -> Path:

@@ -112,7 +112,11 @@ def _said(sample: Sample) -> Any:
 def _counts(result: VoteResult) -> str:
     if any(isinstance(value, BaseModel) for value, _ in result.counts):
         numbers = " + ".join(str(number) for _, number in result.counts)
-        return f"{numbers} votes for {len(result.counts)} different records"
+        return (
+            f"{numbers} for {len(result.counts)} different answers"
+            if len(result.counts) > 1
+            else f"{numbers} for one answer"
+        )
     return ", ".join(f"{value} {number}" for value, number in result.counts) or "no votes"
 
 
