@@ -204,6 +204,13 @@ def test_a_copy_of_the_majoritys_record_never_lowers_its_agreement(record, other
         assert after.fields[path].agreement >= before.fields[path].agreement
 
 
+def test_what_is_left_out_has_no_say_in_the_order():
+    record = {"a": 1, "b": 2}
+    assert text(merge([record, record, {"b": 2, "x": 0, "y": 0, "a": 1}], weights=None).value) == text(record)
+    majority = [False, []]
+    assert text(merge([majority] * 3 + [[[], None], [None, False]], weights=None).value) == text(majority)
+
+
 @settings(max_examples=200, deadline=None)
 @given(REVISIONS, WEIGHTINGS, st.sampled_from([0.3, 0.5, 1.0]))
 def test_nothing_is_made_up(revisions, weights, threshold):

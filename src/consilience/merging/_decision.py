@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from .._canonical import canonical_text
 from .._errors import ConsilienceError
 from ._comparators import Ignore, Unordered
-from ._options import ABSENT, Branch, Decision, Option, Status
+from ._options import ABSENT, Branch, Decision, Option, Status, is_kept
 from ._order import majority_order
 from ._paths import ROOT, Path
 from ._resolvers import OMIT, Conflict, ConflictResolver, resolve
@@ -18,6 +18,8 @@ from ._similarity import kind_of
 from ._tree import Node
 
 __all__ = ["UNIT", "Decider"]
+
+H = TypeVar("H", bound=Hashable)
 
 UNIT = 1_000_000_000
 """The weight of a plain vote: weights are whole numbers, so that sums do not depend on the order of revisions."""
@@ -121,34 +123,27 @@ class Decider:
         return [self._option(values[behind[text][0]], behind[text]) for text in sorted(behind)]
 
     def _object(self, node: Node, path: Path) -> Branch:
-        order = self._key_order(node.objects)
         holders = list(node.objects)
-        children: list[tuple[str | None, Decision]] = [
-            (key, self.decide(node.keys[key], holders, Path((*path, key)))) for key in order
-        ]
-        return Branch("object", children, holders, written_empty=not all(node.objects.values()))
-
-    def _key_order(self, objects: Mapping[int, dict[str, Any]]) -> list[str]:
-        orders = {revision: list(record) for revision, record in objects.items()}
+        decided = {key: self.decide(child, holders, Path((*path, key))) for key, child in node.keys.items()}
+        orders = {revision: list(record) for revision, record in node.objects.items()}
         first, *others = orders.values()
-        if all(order == first for order in others):
-            return first
-        positions: dict[str, dict[int, int]] = {key: {} for key in sorted(set().union(*orders.values()))}
-        for revision, order in orders.items():
-            for position, key in enumerate(order):
-                positions[key][revision] = position
-        return majority_order(list(positions), positions, self.weights)
+        if any(order != first for order in others):
+            first = _in_order(sorted(decided), decided, _positions(orders), self.weights)
+        return Branch("object", [(key, decided[key]) for key in first], holders, not all(node.objects.values()))
 
     def _list(self, node: Node, path: Path) -> Branch:
         # The items in an order that does not depend on that of the revisions: by what they hold, and where.
         items = sorted(node.items, key=lambda item: self._signature(*item))
         positions = {index: slot for index, (slot, _) in enumerate(items)}
-        order = majority_order(range(len(items)), positions, self._order_weights(node))
+        weights = self._order_weights(node)
         holders = list(node.lists)
-        children: list[tuple[str | None, Decision]] = [
-            (None, self._item(items[index][1], holders, Path((*path, place)))) for place, index in enumerate(order)
-        ]
-        return Branch("list", children, holders, written_empty=not all(node.lists.values()))
+        # Their places among all items, for the resolver; those that are left out have no say in the order of the rest.
+        places = majority_order(range(len(items)), positions, weights)
+        decided = {
+            index: self._item(items[index][1], holders, Path((*path, place))) for place, index in enumerate(places)
+        }
+        order = _in_order(sorted(decided), decided, positions, weights)
+        return Branch("list", [(None, decided[index]) for index in order], holders, not all(node.lists.values()))
 
     def _signature(self, slot: Mapping[int, int], node: Node) -> list[tuple[str, int, int]]:
         return sorted((canonical_text(value), slot[r], self.weights[r]) for r, value in node.values.items())
@@ -208,6 +203,27 @@ class Decider:
         decision.status = Status.RESOLVED
         decision.choose(answer)
         return decision
+
+
+def _positions(orders: Mapping[int, list[str]]) -> dict[str, dict[int, int]]:
+    """key -> revision -> position."""
+    positions: dict[str, dict[int, int]] = {}
+    for revision, order in orders.items():
+        for position, key in enumerate(order):
+            positions.setdefault(key, {})[revision] = position
+    return positions
+
+
+def _in_order(
+    members: Sequence[H],
+    decided: Mapping[H, Decision],
+    positions: Mapping[H, Mapping[int, int]],
+    weights: Mapping[int, int],
+) -> list[H]:
+    """Members in the majority's order: those that are kept, and after them those that are left out."""
+    kept = [member for member in members if is_kept(decided[member], {})]
+    left_out = [member for member in members if not is_kept(decided[member], {})]
+    return majority_order(kept, positions, weights) + majority_order(left_out, positions, weights)
 
 
 def _agreement(options: Sequence[Option]) -> str:
