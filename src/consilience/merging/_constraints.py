@@ -1,0 +1,63 @@
+"""Constraints: what must hold between several fields of one record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ._paths import EACH, Path, parse_path
+
+__all__ = ["Constraint", "constraint", "is_met"]
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A condition on a record; make it with ``constraint``.
+
+    Example:
+        >>> constraint(len, fields=["items[].qty"]).fields
+        (Path('items[].qty'),)
+    """
+
+    check: Callable[[Any], Any]
+    fields: tuple[Path, ...] = ()
+
+
+def constraint(check: Callable[[Any], Any], *, fields: Iterable[str] = ()) -> Constraint:
+    """Declare what must hold between several fields.
+
+    Args:
+        check: a function of the merged record (plain JSON); it returns False or raises when the record does not
+            satisfy it.
+        fields: paths or patterns of the fields involved, which are tried first; all fields when empty.
+
+    Raises:
+        TypeError: ``check`` is not a function.
+        SettingsError: a field is not a path.
+
+    Example:
+        >>> adds_up = constraint(lambda r: r["total"] == sum(i["price"] for i in r["items"]),
+        ...                      fields=["total", "items[].price"])
+        >>> [str(path) for path in adds_up.fields]
+        ['total', 'items[].price']
+    """
+    if not callable(check):
+        raise TypeError(f"constraint takes a function of the record, got {type(check).__name__}")
+    if isinstance(fields, str):
+        raise TypeError(f'fields must be a list of paths such as ["total"], got {fields!r}')
+    return Constraint(check, tuple(parse_path(text) for text in fields))
+
+
+def is_met(constraints: Sequence[Constraint], record: Any) -> bool:
+    """Whether a record satisfies all constraints. One that raises is not met: fields it needs may be missing."""
+    try:
+        return all(each.check(record) is not False for each in constraints)
+    except Exception:
+        return False
+
+
+def concerns(pattern: Sequence[str | int], fields: Sequence[Path]) -> bool:
+    """Whether a place is one of these fields, or a container that holds one."""
+    place = tuple(EACH if isinstance(step, int) else step for step in pattern)
+    return any(place == field[: len(place)] for field in fields)

@@ -1,0 +1,321 @@
+"""Merging: valid revisions become one record, with a report on every field."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from inspect import Parameter, Signature
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from ..replies._reply import Reply
+from ..voting._details import _most_often as most_often
+from ..voting._reasons import Failure
+from ..voting._result import VoteResult
+from ..voting._sample import Sample
+from ..voting._summary import usage
+from ._comparators import Unordered
+from ._constraints import Constraint, is_met
+from ._decision import UNIT, Decider
+from ._options import Branch, Decision, assemble, taken
+from ._paths import EACH, Path
+from ._reconciliation import Reconciliation, reconcile
+from ._report import report
+from ._resolvers import OMIT, ConflictResolver, default_conflict_resolver
+from ._result import ConsensusReason, ConsensusResult, Fields
+from ._revisions import plain_json
+from ._schema import Built, Cleaned, Schema
+from ._settings import MERGING_OPTIONS, ConsensusSettings, Weighting, consensus_settings
+from ._tree import Node, lay_over
+from ._weights import ranked, weigh
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._settings import ConsensusOptions
+
+__all__ = ["NO_FIT", "JSONConsensus", "Merger", "merge", "spell_out_options"]
+
+logger = logging.getLogger("consilience")
+
+NO_FIT = "the revision as a whole does not fit the schema"
+
+
+def merge(
+    revisions: Iterable[Any], *, settings: ConsensusSettings | None = None, **options: Unpack[ConsensusOptions]
+) -> ConsensusResult:
+    """Merge several revisions of one record, field by field.
+
+    Args:
+        revisions: parsed JSON values, pydantic models or dataclasses; or ``Sample`` objects, of which the failed ones
+            are left out; or a result whose samples are merged. A str is a JSON string, not a reply to be read.
+        settings: the options as one object; those about drawing are ignored.
+        options: the options of ``ConsensusSettings`` about merging.
+
+    Returns:
+        The result, which does not depend on the order of the revisions.
+
+    Raises:
+        SettingsError, TypeError, MissingExtraError: an argument is wrong, or a revision is not JSON, contains itself
+            or is nested deeper than 200.
+        ConsilienceError: a resolver or comparator raised; the message names the path.
+
+    Source: alignment by optimal assignment (Kuhn 1955); average linkage (Sokal and Michener 1958).
+
+    Example:
+        >>> result = merge([{"id": 7, "born": 1815}, {"id": 7, "born": 1851}, {"id": 7, "born": 1815}])
+        >>> result.value, round(result.fields["born"].support, 2)
+        ({'id': 7, 'born': 1815}, 0.67)
+    """
+    started = perf_counter()
+    merged = consensus_settings("merge", settings, options, MERGING_OPTIONS)
+    result = Merger(merged).merge(_samples(revisions))
+    return replace(result, elapsed=perf_counter() - started)
+
+
+class JSONConsensus:
+    """A reusable form of ``merge``.
+
+    Args:
+        consensus_threshold: the least share of the weight that a value needs, above 0 and at most 1.
+        conflict_resolver: what to do with a field on which no value meets the threshold.
+        weights: as in ``ConsensusSettings``; by default revisions are weighed by trust.
+        options: the other options of ``merge``.
+
+    Example:
+        >>> JSONConsensus(0.6).get_consensus([{"ram": 16}, {"ram": 16}, {"ram": 32}]).value
+        {'ram': 16}
+    """
+
+    def __init__(
+        self,
+        consensus_threshold: float = 0.5,
+        conflict_resolver: ConflictResolver = default_conflict_resolver,
+        *,
+        weights: Weighting = "trust",
+        **options: Any,
+    ) -> None:
+        shared = {"min_agreement": consensus_threshold, "conflict_resolver": conflict_resolver, "weights": weights}
+        self.settings = consensus_settings("JSONConsensus", None, {**shared, **options}, MERGING_OPTIONS)
+
+    def get_consensus(self, revisions: Iterable[Any]) -> ConsensusResult:
+        """Merge revisions; see ``merge``."""
+        return merge(revisions, settings=self.settings)
+
+
+def _samples(revisions: Any) -> list[Sample]:
+    """Revisions as samples, every one with its own number."""
+    if isinstance(revisions, VoteResult | ConsensusResult):
+        revisions = revisions.samples
+    if isinstance(revisions, str | bytes | Mapping) or not isinstance(revisions, Iterable):
+        raise TypeError(f"revisions must be a list of revisions, got {type(revisions).__name__}")
+    return [_sample(index, revision) for index, revision in enumerate(revisions)]
+
+
+def _sample(index: int, revision: Any) -> Sample:
+    if isinstance(revision, Sample):
+        return replace(revision, index=index)
+    about: dict[str, Any] = {}
+    if isinstance(revision, Reply):
+        about = {"confidence": revision.confidence, "source": revision.source}
+        revision = revision.content
+    return Sample(index=index, ok=True, record=revision, **about)
+
+
+@dataclass(frozen=True, slots=True)
+class _Consensus:
+    """The decision on the whole record, and what the constraints made of it."""
+
+    root: Decision
+    choices: dict[int, int]
+    built: Built
+    merged: Any
+    met: bool | None
+    search: Reconciliation
+
+
+class Merger:
+    """Merges samples by one set of settings; a pure function of the samples."""
+
+    def __init__(self, settings: ConsensusSettings) -> None:
+        self._settings = settings
+        self._schema: Schema | None = settings.compiled_schema()
+        self.rules = {**(self._schema.rules if self._schema else {}), **(settings.compare or {})}
+        self._constraints: tuple[Constraint, ...] = settings.constraints
+
+    def merge(self, samples: Sequence[Sample]) -> ConsensusResult:
+        """Merge the valid ones among these samples."""
+        samples, revisions, dropped = self._read(samples)
+        share = len(revisions) / len(samples) if samples else 0.0
+        if not revisions or share < self._settings.min_valid:
+            return self._too_few(samples, share)
+        root = lay_over(revisions, self.rules)
+        weights = weigh(self._settings.weights, samples, root, self._satisfies if self._has_constraints else None)
+        consensus = self._decide(root, weights)
+        return self._result(samples, weights, consensus, dropped)
+
+    def _read(self, samples: Sequence[Sample]) -> tuple[list[Sample], dict[int, Any], int]:
+        """The samples, the revisions of the valid ones as the schema reads them, and the number of values dropped."""
+        kept, revisions, dropped = [], {}, 0
+        for sample in samples:
+            cleaned = self.clean(sample) if sample.ok else Cleaned(OMIT)
+            if sample.ok and cleaned.record is OMIT:
+                error = f"{Failure.INVALID}: {NO_FIT}"
+                sample = replace(sample, ok=False, vote=None, record=None, confidence=None, error=error)
+            elif sample.ok:
+                revisions[sample.index] = cleaned.record
+                dropped += len(cleaned.dropped)
+            kept.append(sample)
+        return kept, revisions, dropped
+
+    def clean(self, sample: Sample) -> Cleaned:
+        """The plain JSON of a valid sample's record, without the fields that do not fit the schema."""
+        record = plain_json(sample.record, f"revisions[{sample.index}]")
+        return Cleaned(record) if self._schema is None else self._schema.clean(record)
+
+    @property
+    def can_settle(self) -> bool:
+        """Whether the outcome follows from that of the fields, whatever weight is behind each."""
+        by_trust = any(isinstance(rule, Unordered) for rule in self.rules.values())
+        return not (self._has_constraints or self._settings.min_confidence or by_trust)
+
+    @property
+    def _has_constraints(self) -> bool:
+        return bool(self._constraints) or (self._schema is not None and self._schema.has_constraints)
+
+    def _build(self, merged: Any) -> Built:
+        return Built(merged) if self._schema is None or merged is OMIT else self._schema.build(merged)
+
+    def _satisfies(self, merged: Any) -> bool:
+        """Whether a record meets the constraints and, if validators of its schema are among them, the schema."""
+        if not is_met(self._constraints, merged):
+            return False
+        return self._schema is None or not self._schema.has_constraints or self._schema.build(merged).ok
+
+    def _decide(self, root: Node, weights: Mapping[int, int]) -> _Consensus:
+        settings = self._settings
+        decider = Decider(
+            weights, ranked(weights, root), settings.min_agreement, settings.min_support, settings.conflict_resolver
+        )
+        decision = decider.decide(root, sorted(root.values))
+        merged = _record(decision, {})
+        if not self._has_constraints or merged is OMIT:
+            return _Consensus(decision, {}, self._build(merged), merged, None, Reconciliation(None, 0, False))
+        if self._satisfies(merged):
+            return _Consensus(decision, {}, self._build(merged), merged, True, Reconciliation({}, 0, False))
+        fields = [path for each in self._constraints for path in each.fields]
+        search = reconcile(decision, self._satisfies, fields, settings.max_repairs)
+        choices = search.choices or {}
+        merged = _record(decision, choices)
+        return _Consensus(decision, choices, self._build(merged), merged, search.choices is not None, search)
+
+    def _result(
+        self, samples: Sequence[Sample], weights: Mapping[int, int], consensus: _Consensus, dropped: int
+    ) -> ConsensusResult:
+        told = report(consensus.root, consensus.choices)
+        merged = None if consensus.merged is OMIT else consensus.merged
+        missing = tuple(dict.fromkeys([*consensus.built.missing, *self._lacking(consensus.merged)]))
+        reason, detail = self._reason(consensus, missing, told.confidence)
+        result = ConsensusResult(
+            value=consensus.built.value if reason is None else None,
+            partial=merged,
+            missing=missing,
+            abstained=reason is not None,
+            reason=reason,
+            detail=detail or f"{len(weights)} revisions merged: {told.agreed} of {told.considered} fields agreed",
+            fields=told.fields,
+            weights=tuple(weights.get(sample.index, 0) / UNIT for sample in samples),
+            samples=tuple(samples),
+            usage=usage(samples),
+            revisions_processed=len(weights),
+            unique_paths_considered=told.considered,
+            paths_in_consensus_output=told.in_output,
+            paths_agreed_by_threshold=told.agreed,
+            paths_resolved_by_conflict_resolver=told.resolved,
+            paths_omitted=told.omitted,
+            consensus_confidence_score=told.confidence,
+            average_string_similarity=told.string_similarity,
+            fields_dropped=dropped,
+            constraints_met=consensus.met,
+            repairs_tried=consensus.search.tried,
+            repair_limit_hit=consensus.search.hit_limit,
+        )
+        logger.info("consensus: %s", result.detail)
+        return result
+
+    def _lacking(self, merged: Any) -> list[Path]:
+        """The required paths that the merged record lacks."""
+        return [path for path in self._settings.required if not _has(merged, path)]
+
+    def _reason(self, consensus: _Consensus, missing: tuple[Path, ...], confidence: float) -> tuple[str | None, str]:
+        settings = self._settings
+        if consensus.merged is OMIT:
+            return ConsensusReason.LOW_AGREEMENT, "the revisions do not agree on the record as a whole"
+        if missing:
+            listed = ", ".join(map(str, missing))
+            message = f" ({consensus.built.message})" if consensus.built.message else ""
+            return ConsensusReason.INCOMPLETE, f"no agreement on a value that fits for {listed}{message}"
+        if consensus.built.inconsistent or (consensus.met is False and settings.on_unmet == "abstain"):
+            tried = f"none of {consensus.search.tried} combinations"
+            limit = ", the limit," if consensus.search.hit_limit else ""
+            return ConsensusReason.INCONSISTENT, f"{tried}{limit} satisfies the constraints"
+        if confidence < settings.min_confidence:
+            shown = f"{confidence:.2f} is below min_confidence {settings.min_confidence:g}"
+            return ConsensusReason.LOW_CONFIDENCE, f"consensus_confidence_score {shown}"
+        return None, ""
+
+    def _too_few(self, samples: Sequence[Sample], share: float) -> ConsensusResult:
+        valid = sum(sample.ok for sample in samples)
+        if valid:
+            reason, detail = ConsensusReason.TOO_FEW_VALID, f"only {valid} of {len(samples)} revisions were valid "
+            detail += f"({share:.2f} is below min_valid {self._settings.min_valid:g})"
+        else:
+            reason, detail = ConsensusReason.NO_VALID, f"none of {len(samples)} revisions was valid"
+        result = ConsensusResult(
+            value=None,
+            partial=None,
+            abstained=True,
+            reason=reason,
+            detail=detail + most_often(samples),
+            fields=Fields({}),
+            weights=(0.0,) * len(samples),
+            samples=tuple(samples),
+            usage=usage(samples),
+        )
+        logger.info("consensus: %s", result.detail)
+        return result
+
+
+def _record(decision: Decision, choices: Mapping[int, int]) -> Any:
+    """The merged record; one on whose kind all agree is there even if nothing in it found agreement."""
+    merged = assemble(decision, choices)
+    value = taken(decision, choices).value
+    if merged is OMIT and isinstance(value, Branch):
+        return {} if value.kind == "object" else []
+    return merged
+
+
+def _has(value: Any, path: Path) -> bool:
+    """Whether a record has something at a path; for a pattern, in every item."""
+    for index, step in enumerate(path):
+        if step == EACH:
+            rest = Path(path[index + 1 :])
+            return isinstance(value, list) and all(_has(item, rest) for item in value)
+        if not (step in value if isinstance(value, dict) else isinstance(value, list) and step in range(len(value))):
+            return False
+        value = value[step]
+    return value is not OMIT
+
+
+def spell_out_options(verb: Any, names: Iterable[str]) -> None:
+    """Show every option in ``help`` and in editors that ask for the signature, though it is written down only once."""
+    named = [
+        each for each in Signature.from_callable(verb).parameters.values() if each.kind is not Parameter.VAR_KEYWORD
+    ]
+    defaults = ConsensusSettings()
+    shown = [Parameter(name, Parameter.KEYWORD_ONLY, default=getattr(defaults, name)) for name in names]
+    verb.__signature__ = Signature([*named, *shown], return_annotation=ConsensusResult)
+
+
+spell_out_options(merge, MERGING_OPTIONS)

@@ -1,0 +1,144 @@
+"""Options: the answers at one place of the joint tree, and which of them was chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from .._canonical import canonical_text
+from ._paths import Path
+from ._resolvers import OMIT
+
+__all__ = ["ABSENT", "Branch", "Decision", "Option", "Status", "assemble", "is_kept", "is_plain", "taken"]
+
+
+class Status:
+    """How a field was decided, as plain strings.
+
+    Example:
+        >>> Status.AGREED
+        'agreed'
+    """
+
+    UNANIMOUS = "unanimous"
+    """All revisions that hold the parent say the same."""
+    AGREED = "agreed"
+    """One value meets the threshold."""
+    RESOLVED = "resolved"
+    """No value meets the threshold; the conflict resolver chose one."""
+    RECONCILED = "reconciled"
+    """Changed so that the record satisfies the constraints."""
+    OMITTED = "omitted"
+    """No value meets the threshold, and the conflict resolver left the field out."""
+    ABSENT = "absent"
+    """The revisions agree that there is no such field."""
+    IGNORED = "ignored"
+    """Copied from the most trusted revision and never voted on; such a field is not listed in a result."""
+
+
+class _Absent:
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT: Final = _Absent()
+"""The vote of a revision that holds the parent and lacks the path."""
+
+
+@dataclass(slots=True)
+class Branch:
+    """A container whose children are decided one by one: keys of an object, or the items of a list in their order."""
+
+    kind: str
+    children: list[tuple[str | None, Decision]]
+    holders: list[int]
+    written_empty: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One answer: a value, a branch or ABSENT, with its weight (in units of 1e-9) and the revisions behind it.
+
+    ``spellings`` holds the different values that count as this one, when there are several.
+    """
+
+    value: Any
+    weight: int
+    revisions: tuple[int, ...]
+    spellings: tuple[Option, ...] = ()
+
+
+@dataclass(slots=True)
+class Decision:
+    """What was decided at one place: the options, the choice among them, and how it came about."""
+
+    pattern: Path
+    options: list[Option]
+    choice: int
+    status: str
+    total: int
+    voters: int
+
+    @property
+    def chosen(self) -> Option:
+        """The option that was chosen."""
+        return self.options[self.choice]
+
+    @property
+    def best(self) -> Option:
+        """The option that weighs most."""
+        return max(self.options, key=lambda option: option.weight)
+
+    def choose(self, value: Any) -> None:
+        """Choose a value or ABSENT, which becomes an option if it was none."""
+        for index, option in enumerate(self.options):
+            if option.value is value or (is_plain(value) and is_plain(option.value) and _same(option.value, value)):
+                self.choice = index
+                return
+        self.options.append(Option(value, 0, ()))
+        self.choice = len(self.options) - 1
+
+
+def is_plain(value: Any) -> bool:
+    """Whether an option's value is JSON, neither ABSENT nor a branch."""
+    return value is not ABSENT and not isinstance(value, Branch)
+
+
+def _same(one: Any, other: Any) -> bool:
+    return canonical_text(one) == canonical_text(other)
+
+
+def is_kept(decision: Decision, choices: Mapping[int, int]) -> bool:
+    """Whether a decision leaves something in the record: a value, or a container that is not left out."""
+    value = taken(decision, choices).value
+    if not isinstance(value, Branch):
+        return value is not ABSENT
+    return value.written_empty or any(is_kept(child, choices) for _, child in value.children)
+
+
+def taken(decision: Decision, choices: Mapping[int, int]) -> Option:
+    """The option taken: the choice of the vote, or what stands in its place in ``choices`` (by ``id``)."""
+    return decision.options[choices.get(id(decision), decision.choice)]
+
+
+def assemble(decision: Decision, choices: Mapping[int, int]) -> Any:
+    """Build the value of a decision, or OMIT.
+
+    A container that comes out empty although no revision wrote it empty is left out.
+
+    Args:
+        decision: the decision at the root of the value.
+        choices: ``id`` of a decision -> the option to take instead of its choice.
+    """
+    value = taken(decision, choices).value
+    if value is ABSENT:
+        return OMIT
+    if not isinstance(value, Branch):
+        return value
+    built = [(key, child) for key, each in value.children if (child := assemble(each, choices)) is not OMIT]
+    if not built and not value.written_empty:
+        return OMIT
+    return dict(built) if value.kind == "object" else [child for _, child in built]

@@ -1,0 +1,142 @@
+"""The report on a decision: every field with its candidates, and what the numbers add up to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from .._canonical import canonical_text
+from ._decision import UNIT
+from ._options import ABSENT, Branch, Decision, Option, Status, assemble, is_kept, taken
+from ._paths import Path
+from ._resolvers import OMIT
+from ._result import Candidate, FieldConsensus, Fields
+
+__all__ = ["Report", "report"]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The fields of a merged record, and the analytics over them."""
+
+    fields: Fields
+    considered: int
+    in_output: int
+    agreed: int
+    resolved: int
+    omitted: int
+    confidence: float
+    string_similarity: float | None
+
+
+def report(root: Decision, choices: Mapping[int, int]) -> Report:
+    """Describe how every field was decided.
+
+    Args:
+        root: the decision on the whole record.
+        choices: ``id`` of a decision -> the option that the constraints made it take.
+    """
+    found = list(_walk(root, Path(), choices))
+    counted = [decision for _, decision, is_leaf in found if is_leaf]
+    statuses = Counter(_status(decision, choices) for decision in counted)
+    return Report(
+        fields=Fields({path: partial(_field, decision, choices) for path, decision, _ in found}),
+        considered=len(counted),
+        in_output=len(counted) - statuses[Status.OMITTED] - statuses[Status.ABSENT],
+        agreed=statuses[Status.UNANIMOUS] + statuses[Status.AGREED],
+        resolved=statuses[Status.RESOLVED],
+        omitted=statuses[Status.OMITTED],
+        confidence=_mean([decision.best.weight / decision.total for decision in counted if decision.total]) or 0.0,
+        string_similarity=_mean([mean for decision in counted if (mean := _pairwise(decision)) is not None]),
+    )
+
+
+def _walk(
+    decision: Decision, path: tuple[str | int, ...], choices: Mapping[int, int]
+) -> Iterator[tuple[Path, Decision, bool]]:
+    """Every decision on a leaf, and (marked False) on a container that not all revisions have."""
+    if decision.status == Status.IGNORED:
+        return
+    branch = taken(decision, choices).value
+    if not isinstance(branch, Branch):
+        yield Path(path), decision, True
+        return
+    kept = [each for each in branch.children if is_kept(each[1], choices)]
+    is_leaf = not branch.children or (not kept and branch.written_empty)
+    if is_leaf or len(decision.options) > 1:
+        yield Path(path), decision, is_leaf
+    # Items that are kept have the position that they have in the record; those left out come after them.
+    if len(kept) < len(branch.children):
+        kept += [each for each in branch.children if not is_kept(each[1], choices)]
+    for place, (key, child) in enumerate(kept):
+        yield from _walk(child, (*path, place if key is None else key), choices)
+
+
+def _status(decision: Decision, choices: Mapping[int, int]) -> str:
+    return decision.status if taken(decision, choices) is decision.chosen else Status.RECONCILED
+
+
+def _field(decision: Decision, choices: Mapping[int, int]) -> FieldConsensus:
+    option = taken(decision, choices)
+    status = _status(decision, choices)
+    measured = decision.best if status == Status.OMITTED else option
+    return FieldConsensus(
+        value=_shown(option.value),
+        agreement=measured.weight / decision.total if decision.total else 0.0,
+        support=len(measured.revisions) / decision.voters if decision.voters else 0.0,
+        status=status,
+        candidates=_candidates(decision),
+        replaced=_shown(decision.chosen.value) if status == Status.RECONCILED else None,
+    )
+
+
+def _shown(value: Any) -> Any:
+    if value is ABSENT:
+        return None
+    if isinstance(value, Branch):
+        whole = assemble(Decision(Path(), [Option(value, 0, ())], 0, Status.AGREED, 0, 0), {})
+        return None if whole is OMIT else whole
+    return value
+
+
+def _candidates(decision: Decision) -> tuple[Candidate, ...]:
+    """The answers heaviest first, then in canonical order, absence last; every spelling on its own."""
+    spelled = [each for option in decision.options for each in (option.spellings or (option,)) if each.revisions]
+    candidates = [
+        Candidate(_shown(each.value), each.weight / UNIT, each.revisions, each.value is ABSENT) for each in spelled
+    ]
+    if len(candidates) > 1:
+        candidates.sort(key=lambda each: (-each.weight, each.absent, canonical_text(each.value)))
+    return tuple(candidates)
+
+
+def _mean(numbers: list[float]) -> float | None:
+    return sum(sorted(numbers)) / len(numbers) if numbers else None
+
+
+def _pairwise(decision: Decision) -> float | None:
+    """The mean similarity of two revisions' texts at one place; None with fewer than two texts."""
+    texts = [
+        (each.value, len(each.revisions))
+        for option in decision.options
+        for each in (option.spellings or (option,))
+        if type(each.value) is str
+    ]
+    count = sum(times for _, times in texts)
+    if count < 2:
+        return None
+    pairs = count * (count - 1) / 2
+    same = sum(times * (times - 1) / 2 for _, times in texts)
+    if len(texts) == 1:
+        return 1.0
+    from rapidfuzz.fuzz import ratio
+
+    unlike = sum(
+        first_times * times * ratio(first, text) / 100
+        for index, (first, first_times) in enumerate(texts)
+        for text, times in texts[index + 1 :]
+    )
+    return (same + unlike) / pairs

@@ -1,0 +1,142 @@
+"""The schema: what type each field has, how it is compared, and what the whole record must satisfy."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from .._errors import MissingExtraError, SettingsError
+from ._comparators import Comparator
+from ._paths import Path
+from ._resolvers import OMIT
+
+__all__ = ["Built", "Cleaned", "JsonSchema", "Schema", "as_schema"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """A revision without the fields that do not fit the schema; ``dropped`` are the paths of those."""
+
+    record: Any
+    dropped: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A merged record as the schema's own value; ``value`` is None when it does not satisfy the schema.
+
+    ``missing`` are the paths where it does not; ``inconsistent`` says that only a model-wide validator objects.
+    """
+
+    value: Any
+    missing: tuple[Path, ...] = ()
+    inconsistent: bool = False
+    message: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the record satisfies the schema."""
+        return not self.missing and not self.inconsistent
+
+
+class Schema(Protocol):
+    """What the merger asks of a schema."""
+
+    @property
+    def rules(self) -> Mapping[Path, Comparator]:
+        """How values are compared, by pattern."""
+        ...
+
+    @property
+    def has_constraints(self) -> bool:
+        """Whether the schema has validators that look at several fields at once."""
+        ...
+
+    def clean(self, record: Any) -> Cleaned:
+        """Drop the fields that do not fit."""
+        ...
+
+    def build(self, merged: Any) -> Built:
+        """Turn the merged JSON into the schema's own value."""
+        ...
+
+
+def as_schema(schema: Any) -> Schema | None:
+    """A schema from a pydantic model class or a JSON Schema dict.
+
+    Raises:
+        TypeError: it is neither.
+        SettingsError: it is not a valid JSON Schema.
+        MissingExtraError: JSON Schema needs the extra ``jsonschema``.
+    """
+    if schema is None:
+        return None
+    if isinstance(schema, type) and hasattr(schema, "model_fields"):
+        from ._model import model_schema
+
+        return model_schema(schema)
+    if isinstance(schema, Mapping):
+        return JsonSchema(schema)
+    raise TypeError(f"schema must be a pydantic model class or a JSON Schema dict, got {schema!r}")
+
+
+class JsonSchema:
+    """A JSON Schema; fields that it rejects are dropped one by one."""
+
+    rules: Mapping[Path, Comparator] = {}
+    has_constraints = False
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        try:
+            import jsonschema_rs
+        except ImportError:
+            raise MissingExtraError("jsonschema", "jsonschema-rs", "a JSON Schema") from None
+        try:
+            self._compiled = jsonschema_rs.validator_for(dict(schema))
+        except Exception as error:
+            raise SettingsError(f"schema must be a valid JSON Schema: {error}") from error
+
+    def clean(self, record: Any) -> Cleaned:
+        """Drop what the schema rejects, the innermost value that each error names."""
+        wrong = {Path(error.instance_path) for error in self._compiled.iter_errors(record) if _is_of_a_value(error)}
+        return Cleaned(_without(record, (), wrong), tuple(sorted(wrong, key=str))) if wrong else Cleaned(record)
+
+    def build(self, merged: Any) -> Built:
+        """The merged JSON itself, if the schema accepts it."""
+        errors = list(self._compiled.iter_errors(merged))
+        if not errors:
+            return Built(merged)
+        missing = sorted({_place(error) for error in errors}, key=str)
+        return Built(None, tuple(missing), message=str(errors[0].message))
+
+
+_ABOUT_ABSENCE = frozenset({"required", "minItems", "minProperties", "contains", "minContains", "dependentRequired"})
+_REQUIRED = re.compile(r'(".*") is a required property', re.DOTALL)
+
+
+def _is_of_a_value(error: Any) -> bool:
+    """Whether an error is about a value, and not about something that is missing from it."""
+    return bool(error.instance_path) and error.schema_path[-1] not in _ABOUT_ABSENCE
+
+
+def _place(error: Any) -> Path:
+    """Where the error is; of a property that is missing, where it should be."""
+    path = tuple(error.instance_path)
+    named = _REQUIRED.fullmatch(error.message)
+    return Path((*path, json.loads(named[1]))) if named else Path(path)
+
+
+def _without(value: Any, path: tuple[str | int, ...], wrong: set[Path]) -> Any:
+    """A copy of a value without what stands at these paths; OMIT if it is the value itself."""
+    if path in wrong:
+        return OMIT
+    if type(value) is dict:
+        kept = ((key, _without(child, (*path, key), wrong)) for key, child in value.items())
+        return {key: child for key, child in kept if child is not OMIT}
+    if type(value) is list:
+        items = (_without(child, (*path, index), wrong) for index, child in enumerate(value))
+        return [child for child in items if child is not OMIT]
+    return value

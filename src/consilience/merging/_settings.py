@@ -1,0 +1,236 @@
+"""The settings of a consensus: every option, checked once, in one frozen object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
+from typing import Any, Literal, TypedDict
+
+from .._errors import SettingsError
+from ..replies._extraction import Repair
+from ..voting._sample import Sample
+from ..voting._settings import VoteSettings
+from ._comparators import Comparator, as_comparator, check_share
+from ._constraints import Constraint
+from ._paths import Path, parse_path
+from ._resolvers import ConflictResolver, default_conflict_resolver
+from ._schema import Schema, as_schema
+
+__all__ = ["MERGING_OPTIONS", "ConsensusOptions", "ConsensusSettings", "Weighting", "consensus_settings"]
+
+Weighting = Literal["trust", "confidence"] | Sequence[float] | Mapping[str, float] | Callable[[Sample], float] | None
+
+
+class ConsensusOptions(TypedDict, total=False):
+    """The options of ``ConsensusSettings`` as key words; see there."""
+
+    n: int
+    schema: Any
+    validator: Any
+    min_valid: float
+    min_agreement: float
+    min_support: float | None
+    min_confidence: float
+    required: Iterable[str]
+    conflict_resolver: ConflictResolver
+    compare: Mapping[str, Any]
+    weights: Weighting
+    constraints: Iterable[Constraint]
+    max_repairs: int
+    on_unmet: Literal["keep", "abstain"]
+    confidence_field: str | None
+    repair: Repair
+    allow_nan: bool
+    prefer: Literal["first", "last"]
+    concurrency: int
+    early_stop: bool
+    timeout: float | None
+    deadline: float | None
+    raise_on: type[BaseException] | tuple[type[BaseException], ...]
+    limiter: Any
+    on_sample: Callable[[Sample], object] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsensusSettings:
+    """Every option of a consensus; the key words of ``consensus``, ``aconsensus`` and ``merge`` are sugar for it.
+
+    Args:
+        n: the number of calls in all, at least 1.
+        schema: a pydantic model class or a JSON Schema dict. It gives every field its type and its comparator; a value
+            that does not fit is dropped from its revision, and the merged record must satisfy it.
+        validator: what a whole reply must pass, as in a vote; most users want ``schema`` instead.
+        min_valid: the least share of valid revisions, 0 to 1.
+        min_agreement: the least share of the weight that a value needs, above 0 and at most 1; with 1 all must agree.
+        min_support: the least share of the weight that must have an item of a list, above 0 and at most 1; by default
+            what ``min_agreement`` says, and more weight must have it than lack it.
+        min_confidence: the least ``consensus_confidence_score``, 0 to 1; below it the result abstains.
+        required: paths without which the result abstains.
+        conflict_resolver: what to do with a field on which no value meets the threshold.
+        compare: path or pattern (``"items[].name"``) -> comparator, beside those in the schema's annotations.
+        weights: ``"trust"`` (by similarity to the others), None (one vote each), ``"confidence"``, a list with a
+            weight for each revision, a mapping from source to weight, or a function of the sample.
+        constraints: what must hold between several fields (see ``constraint``).
+        max_repairs: the most combinations to try when the constraints are not met.
+        on_unmet: ``"keep"`` the plain consensus or ``"abstain"`` when no combination satisfies the constraints.
+        confidence_field: the field with the model's own confidence, for ``weights="confidence"``.
+        repair, allow_nan, prefer: how replies are read; as in ``VoteSettings``.
+        concurrency, timeout, deadline, raise_on, limiter, on_sample: how replies are drawn; as in ``VoteSettings``.
+        early_stop: stop once no field's outcome can change; only with ``weights=None``.
+
+    Raises:
+        SettingsError: a value that is not allowed (also a ValueError).
+        TypeError: a value of the wrong type.
+        MissingExtraError: an option needs an extra that is not installed.
+
+    Example:
+        >>> ConsensusSettings(min_agreement=0.6).min_agreement
+        0.6
+        >>> ConsensusSettings(min_agreement=0)
+        Traceback (most recent call last):
+        ...
+        consilience._errors.SettingsError: min_agreement must be a number above 0 and at most 1, got 0
+    """
+
+    n: int = 5
+    schema: Any = None
+    validator: Any = None
+    min_valid: float = 0.5
+    min_agreement: float = 0.5
+    min_support: float | None = None
+    min_confidence: float = 0.0
+    required: tuple[Path, ...] = ()
+    conflict_resolver: ConflictResolver = default_conflict_resolver
+    compare: Mapping[Path, Comparator] | None = None
+    weights: Weighting = "trust"
+    constraints: tuple[Constraint, ...] = ()
+    max_repairs: int = 2000
+    on_unmet: Literal["keep", "abstain"] = "keep"
+    confidence_field: str | None = None
+    repair: Repair = False
+    allow_nan: bool = True
+    prefer: Literal["first", "last"] = "first"
+    concurrency: int = 1
+    early_stop: bool = False
+    timeout: float | None = None
+    deadline: float | None = None
+    raise_on: type[BaseException] | tuple[type[BaseException], ...] = ()
+    limiter: Any = None
+    on_sample: Callable[[Sample], object] | None = None
+
+    def __post_init__(self) -> None:
+        check_share("min_agreement", self.min_agreement)
+        if self.min_support is not None:
+            check_share("min_support", self.min_support)
+        if self.min_confidence != 0:
+            check_share("min_confidence", self.min_confidence)
+        if not callable(self.conflict_resolver):
+            raise TypeError(f"conflict_resolver must be a function, got {type(self.conflict_resolver).__name__}")
+        if isinstance(self.max_repairs, bool) or not isinstance(self.max_repairs, int):
+            raise TypeError(f"max_repairs must be an int, got {self.max_repairs!r}")
+        if self.max_repairs < 0:
+            raise SettingsError(f"max_repairs must be an int of at least 0, got {self.max_repairs}")
+        if self.on_unmet not in ("keep", "abstain"):
+            raise SettingsError(f'on_unmet must be "keep" or "abstain", got {self.on_unmet!r}')
+        _check_weighting(self.weights)
+        if self.early_stop and self.weights is not None:
+            raise SettingsError(
+                f"early_stop needs weights=None, got {self.weights!r}: the weights of revisions that are not drawn "
+                "yet are not known, and they change those of the others"
+            )
+        object.__setattr__(self, "required", _paths("required", self.required))
+        object.__setattr__(self, "compare", _comparators(self.compare))
+        object.__setattr__(self, "constraints", _constraints(self.constraints))
+        as_schema(self.schema)
+        self.reading()
+
+    def reading(self) -> VoteSettings:
+        """The options of drawing and reading, which are those of a vote on the whole record."""
+        return VoteSettings(**{name: getattr(self, name) for name in _SHARED})
+
+    def compiled_schema(self) -> Schema | None:
+        """The schema, ready to use."""
+        return as_schema(self.schema)
+
+
+_NAMES = tuple(field.name for field in fields(ConsensusSettings))
+_SHARED = tuple(
+    name for name in _NAMES if name in VoteSettings.__dataclass_fields__ and name not in ("weights", "min_agreement")
+)
+_DRAWING = frozenset(["n", "concurrency", "early_stop", "timeout", "deadline", "raise_on", "limiter", "on_sample"])
+_READING = frozenset(["validator", "repair", "allow_nan", "prefer"])
+MERGING_OPTIONS = tuple(name for name in _NAMES if name not in _DRAWING | _READING)
+"""The options that mean something without calls: what ``merge`` takes."""
+
+
+def consensus_settings(
+    verb: str, settings: ConsensusSettings | None, options: Mapping[str, Any], allowed: tuple[str, ...] = _NAMES
+) -> ConsensusSettings:
+    """``settings`` (or the defaults) with ``options`` in place of its own.
+
+    Raises:
+        TypeError: for options that do not exist, or that are not among those ``allowed`` to this verb.
+    """
+    if settings is not None and not isinstance(settings, ConsensusSettings):
+        raise TypeError(f"settings must be a ConsensusSettings or None, got {type(settings).__name__}")
+    for name in options:
+        if name not in allowed:
+            close = get_close_matches(name, allowed, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise TypeError(f"{verb}() got an unexpected keyword argument {name!r}{hint}")
+    if settings is None:
+        return ConsensusSettings(**options)
+    return replace(settings, **options) if options else settings
+
+
+def _check_weighting(weights: Any) -> None:
+    if isinstance(weights, str):
+        if weights not in ("trust", "confidence"):
+            raise SettingsError(
+                f'weights must be "trust", "confidence", None, a list, a mapping or a function, got {weights!r}'
+            )
+    elif isinstance(weights, Mapping):
+        for source, weight in weights.items():
+            check_weight(f"weights[{source!r}]", weight)
+    elif isinstance(weights, Sequence):
+        for index, weight in enumerate(weights):
+            check_weight(f"weights[{index}]", weight)
+    elif weights is not None and not callable(weights):
+        raise TypeError(
+            f'weights must be "trust", "confidence", None, a list, a mapping or a function, '
+            f"got {type(weights).__name__}"
+        )
+
+
+def check_weight(name: str, weight: Any) -> None:
+    """Raise unless a weight is a number from 0 to a million."""
+    if isinstance(weight, bool) or not isinstance(weight, int | float):
+        raise TypeError(f"{name} must be a number, got {weight!r}")
+    if not 0 <= weight <= 1e6:
+        raise SettingsError(f"{name} must be a number from 0 to 1000000, got {weight!r}")
+
+
+def _paths(name: str, texts: Any) -> tuple[Path, ...]:
+    if isinstance(texts, str) or not isinstance(texts, Iterable):
+        raise TypeError(f'{name} must be a list of paths such as ["customer.city"], got {texts!r}')
+    return tuple(parse_path(text) for text in texts)
+
+
+def _comparators(compare: Any) -> Mapping[Path, Comparator] | None:
+    if compare is None:
+        return None
+    if not isinstance(compare, Mapping):
+        raise TypeError(f"compare must be a mapping from path to comparator, got {type(compare).__name__}")
+    return {parse_path(path): as_comparator(given, f"compare[{path!r}]") for path, given in compare.items()}
+
+
+def _constraints(constraints: Any) -> tuple[Constraint, ...]:
+    given = (constraints,) if isinstance(constraints, Constraint) else constraints
+    if not isinstance(given, Iterable):
+        raise TypeError(f"constraints must be a list of constraint(…), got {type(constraints).__name__}")
+    found = tuple(Constraint(each) if callable(each) else each for each in given)
+    for each in found:
+        if not isinstance(each, Constraint):
+            raise TypeError(f"constraints must be a list of constraint(…), got {each!r} in it")
+    return found

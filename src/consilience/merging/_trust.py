@@ -1,0 +1,130 @@
+"""Trust: how much each revision counts, by how much it has in common with the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import TYPE_CHECKING
+
+from ._tree import Node
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ._similarity import Matrix
+
+__all__ = ["FULL_TRUST", "mean_similarities", "trust_weights"]
+
+FULL_TRUST = 0.9
+"""A revision with at least this share of the median raw weight has the full weight."""
+
+UNIT = 1_000_000_000
+
+
+def trust_weights(similarities: Mapping[int, float], bonus: Mapping[int, float]) -> dict[int, float]:
+    """Turn mean similarities into weights.
+
+    The raw weight is 0.5 + 0.5 × mean similarity (times the bonus). Those that reach 0.9 of the median weigh alike;
+    only a revision that falls behind, hallucinated or lazy, counts less, in proportion. Weighing those in the
+    middle by small differences costs more agreement than it gains: it turns every even split into a near miss.
+
+    Args:
+        similarities: revision -> mean similarity to the others, 0 to 1.
+        bonus: revision -> factor, 1 where it is missing.
+
+    Returns:
+        revision -> weight, at a mean of 1.
+
+    Example:
+        >>> trust_weights({0: 0.5, 1: 0.5, 2: 0.0}, {})
+        {0: 1.125, 1: 1.125, 2: 0.75}
+    """
+    raw = {revision: 0.5 + 0.5 * mean for revision, mean in similarities.items()}
+    middle = median(raw.values())
+    weights = {
+        revision: (1.0 if weight >= FULL_TRUST * middle else weight / middle) * bonus.get(revision, 1.0)
+        for revision, weight in raw.items()
+    }
+    scale = len(weights) / sum(sorted(weights.values()))
+    return {revision: weight * scale for revision, weight in weights.items()}
+
+
+def mean_similarities(root: Node, revisions: Sequence[int]) -> dict[int, float]:
+    """The mean similarity of every revision to the others, over the leaves that either of the two has.
+
+    Texts are as alike as their normalised indel similarity says, other values are equal (1) or not (0), and a leaf
+    that only one side has counts 0. Two revisions without any leaf are alike.
+
+    Args:
+        root: the joint tree of the revisions.
+        revisions: at least two of them.
+
+    Returns:
+        revision -> mean similarity, 0 to 1. The order of the revisions does not matter, to the last bit.
+    """
+    import numpy as np
+
+    codes, texts = _coded(root, revisions)
+    size = len(revisions)
+    common, either = np.zeros((size, size)), np.ones((size, size))
+    for one in range(size):
+        for other in range(one):
+            first, second = codes[:, one], codes[:, other]
+            common[one, other] = np.count_nonzero((first == second) & (first >= 0))
+            either[one, other] = np.count_nonzero((first >= 0) | (second >= 0))
+    common += _text_similarities(codes, texts)
+    ratio = np.where(either > 0, common / np.maximum(either, 1), 1.0)
+    np.fill_diagonal(ratio, 0.0)
+    units = np.rint((np.tril(ratio) + np.tril(ratio).T) * UNIT).astype(np.int64)
+    return {revision: int(units[place].sum()) / UNIT / (size - 1) for place, revision in enumerate(revisions)}
+
+
+def _coded(root: Node, revisions: Sequence[int]) -> tuple[NDArray[np.int64], list[str | None]]:
+    """A row for each leaf with a code for each revision's value (-1 without one), and the text behind each code.
+
+    Codes of texts, and of values that are not text (None), are never mixed up: each leaf has codes of its own.
+    """
+    import numpy as np
+
+    places = {revision: place for place, revision in enumerate(revisions)}
+    rows: list[list[int]] = []
+    texts: list[str | None] = []
+    for leaf, marks in root.leaves():
+        row, known = [-1] * len(revisions), {}
+        for revision, value in leaf.items():
+            mark = marks[revision]
+            if mark not in known:
+                known[mark] = len(texts)
+                texts.append(value if type(value) is str else None)
+            row[places[revision]] = known[mark]
+        rows.append(row)
+    return np.array(rows, dtype=np.int64).reshape(len(rows), len(revisions)), texts
+
+
+def _text_similarities(codes: NDArray[np.int64], texts: list[str | None]) -> Matrix:
+    """The sum of the similarities of different texts at one leaf, for every two revisions (below the diagonal).
+
+    Every pair of texts is compared once. The sums are of whole units of 1e-9, so that their order does not matter.
+    """
+    import numpy as np
+    from rapidfuzz.fuzz import ratio
+    from rapidfuzz.process import cpdist
+
+    size = codes.shape[1]
+    is_text = np.array([text is not None for text in texts] + [False])  # the last one is for -1
+    ones, others = np.tril_indices(size, -1)
+    totals = np.zeros(len(ones), dtype=np.int64)
+    left, right = codes[:, ones], codes[:, others]
+    leaves, pairs = np.nonzero((left != right) & is_text[left] & is_text[right])
+    if len(pairs):
+        low, high = np.sort(np.stack([left[leaves, pairs], right[leaves, pairs]]), axis=0)
+        distinct, where = np.unique(low * len(texts) + high, return_inverse=True)
+        first, second = np.divmod(distinct, len(texts))
+        alike = cpdist(
+            [texts[code] for code in first], [texts[code] for code in second], scorer=ratio, dtype=np.float64
+        )
+        np.add.at(totals, pairs, np.rint(alike / 100 * UNIT).astype(np.int64)[where])
+    matrix = np.zeros((size, size))
+    matrix[ones, others] = totals / UNIT
+    return matrix

@@ -1,0 +1,228 @@
+"""Drawing a consensus: reading, failures, early stop over fields, threads and tasks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from consilience._errors import SettingsError
+from consilience.merging import Similar, aconsensus, consensus, merge, prefer_most_common_resolver
+from consilience.merging._merge import Merger
+from consilience.merging._settings import ConsensusSettings
+from consilience.merging._settling import Settling
+from consilience.replies import Reply
+
+
+def replay(replies):
+    """A sampler that answers with these replies in turn and counts its calls; exceptions are raised."""
+    lock, calls = threading.Lock(), []
+
+    def sampler(prompt):
+        with lock:
+            reply = replies[len(calls)]
+            calls.append(prompt)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    sampler.calls = calls
+    return sampler
+
+
+def test_failed_replies_are_outside_the_denominator():
+    replies = ['{"a": 1}', "Sorry.", ValueError("no"), 'Sure: {"a": 1, "b": 2}', '{"a": 1, "b": 2}']
+    result = consensus(replay(replies), "?", n=5, weights=None)
+    assert result.value == {"a": 1, "b": 2}
+    assert result.fields["b"].support == 2 / 3
+    assert result.revisions_processed == 3
+    assert [sample.code for sample in result.samples] == [None, "no_json", "sampler_error", None, None]
+    assert result.weights == (1, 0, 0, 1, 1)
+
+
+def test_too_few_valid():
+    result = consensus(replay(['{"a": 1}', "x", "y"]), "?", n=3)
+    assert result.reason == "too_few_valid"
+    assert "only 1 of 3 revisions were valid (0.33 is below min_valid 0.5); most often: no_json" in result.detail
+    assert consensus(replay(["x", "y", "z"]), "?", n=3).reason == "no_valid"
+
+
+@pytest.mark.parametrize("bad", [[{1: 2}], {"a": object()}, {"a": {"b": {3: 4}}}])
+def test_an_object_that_is_not_json_is_a_failed_sample(bad):
+    result = consensus(replay([bad, {"a": 1}, {"a": 1}]), "?", n=3)
+    assert result.value == {"a": 1}
+    assert result.samples[0].code == "invalid"
+
+
+def test_a_deep_or_cyclic_object_is_a_failed_sample():
+    cyclic: dict = {}
+    cyclic["a"] = cyclic
+    result = consensus(replay([cyclic, {"a": 1}, {"a": 1}]), "?", n=3)
+    assert [sample.ok for sample in result.samples] == [False, True, True]
+
+
+class Order(BaseModel):
+    total: float
+    city: str | None = None
+
+
+def test_schema_drops_fields_and_revisions():
+    replies = ['{"total": "x", "city": "Rome"}', '{"total": 2, "city": "Rome"}', '{"total": "2"}', "[1]"]
+    result = consensus(replay(replies), "?", n=4, schema=Order)
+    assert result.value == Order(total=2, city="Rome")
+    assert result.fields_dropped == 1
+    assert result.samples[3].error == "invalid: the revision as a whole does not fit the schema"
+
+
+def test_usage_sources_and_confidence():
+    def sampler(prompt):
+        return Reply('{"a": 1, "sure": 0.5}', usage={"output_tokens": 3})
+
+    result = consensus({"one": sampler, "two": sampler}, "?", n=4, weights="confidence", confidence_field="sure")
+    assert result.usage == {"output_tokens": 12}
+    assert [sample.source for sample in result.samples] == ["one", "two", "one", "two"]
+    assert result.weights == (0.5,) * 4
+
+
+def test_early_stop_makes_no_more_calls_than_needed():
+    sampler = replay(['{"a": 1, "l": [1, 2]}'] * 9)
+    result = consensus(sampler, "?", n=5, weights=None, early_stop=True)
+    assert (len(sampler.calls), result.stopped_early, result.stopped_by) == (3, True, "when_settled")
+    assert result.value == {"a": 1, "l": [1, 2]}
+    sampler = replay(['{"a": 1}'] * 9)
+    assert consensus(sampler, "?", n=5, weights=None, early_stop=True, concurrency=5).value == {"a": 1}
+    assert len(sampler.calls) == 3
+
+
+def test_early_stop_needs_one_vote_each():
+    with pytest.raises(SettingsError, match="early_stop needs weights=None"):
+        consensus(replay([]), "?", early_stop=True)
+
+
+def test_nothing_settles_while_constraints_may_change_it():
+    sampler = replay(['{"a": 1}'] * 5)
+    consensus(sampler, "?", n=5, weights=None, early_stop=True, constraints=[lambda record: True])
+    assert len(sampler.calls) == 5
+
+
+def test_async_matches_sync():
+    replies = ['{"a": 1, "b": [1]}', '{"a": 2, "b": [1, 2]}', '{"a": 1, "b": [2, 1]}', "no", '{"a": 1}']
+    sync = consensus(replay(replies), "?", n=5)
+
+    async def sampler(prompt):
+        await asyncio.sleep(0)
+        return plain(prompt)
+
+    plain = replay(replies)
+    assert asyncio.run(aconsensus(sampler, "?", n=5, concurrency=3)) == sync
+    assert asyncio.run(aconsensus(replay(replies), "?", n=5)) == sync
+    assert consensus(replay(replies), "?", n=5, concurrency=5).partial == sync.partial
+
+
+def test_deadline_and_timeout():
+    gate = threading.Event()
+
+    def slow(prompt):
+        gate.wait(20)
+        return "{}"
+
+    try:
+        assert consensus(slow, "?", n=2, timeout=0.05).samples[0].code == "timeout"
+        result = consensus(slow, "?", n=2, deadline=0.05)
+        assert (result.reason, result.stopped_by) == ("deadline", "deadline")
+    finally:
+        gate.set()
+
+
+def test_on_sample_sees_every_sample_and_may_fail():
+    seen = []
+
+    def note(sample):
+        seen.append(sample.index)
+        raise ValueError
+
+    assert consensus(replay(["{}", "x", "{}"]), "?", n=3, on_sample=note).value == {}
+    assert seen == [0, 1, 2]
+
+
+def test_bad_arguments_raise_before_the_first_call():
+    sampler = replay([])
+    for options, error in [
+        ({"n": 0}, SettingsError),
+        ({"schema": 3}, TypeError),
+        ({"weights": "trsut"}, SettingsError),
+        ({"constraints": [3]}, TypeError),
+        ({"compare": {"a": 3}}, TypeError),
+        ({"min_support": 2}, SettingsError),
+        ({"timeout": -1}, SettingsError),
+        ({"on_unmet": "raise"}, SettingsError),
+        ({"required": "a"}, TypeError),
+        ({"max_repairs": -1}, SettingsError),
+    ]:
+        with pytest.raises(error):
+            consensus(sampler, "?", **options)
+    assert not sampler.calls
+
+
+RECORDS = [
+    {"a": 1},
+    {"a": 2},
+    {"a": 1, "l": [1]},
+    {"a": 2, "l": [1, 2]},
+    {"a": [1]},
+    {"l": [2, 1], "a": 1},
+    [1],
+    {"a": {"b": 1}},
+]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"min_agreement": 0.3},
+        {"min_agreement": 0.7, "min_support": 0.4},
+        {"conflict_resolver": prefer_most_common_resolver},
+        {"compare": {"a": lambda one, other: True}},
+        {"min_valid": 0.75},
+    ],
+)
+def test_settled_means_that_no_completion_changes_the_outcome(options):
+    """Brute force: every prefix that counts as settled, with every completion, failures included."""
+    chosen = ConsensusSettings(weights=None, n=4, **options)
+    checked = 0
+    for prefix in [*product(RECORDS, repeat=2), *([each] * 3 for each in RECORDS), *product(RECORDS[:4], repeat=3)]:
+        still_open = 4 - len(prefix)
+        if not Settling(chosen, Merger(chosen).rules, still_open).is_settled(list(prefix), 0):
+            continue
+        checked += 1
+        outcomes = set()
+        for rest in product([*RECORDS, None], repeat=still_open):
+            revisions = [*prefix, *rest]
+            texts = ["no" if each is None else json.dumps(each) for each in revisions]
+            result = consensus(replay(texts), "?", settings=chosen)
+            outcomes.add((json.dumps(result.value), result.reason))
+        assert len(outcomes) == 1, prefix
+    assert checked
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.sampled_from([*RECORDS, "no"]), min_size=5, max_size=5), st.integers(1, 5))
+def test_early_stop_never_changes_the_record(revisions, concurrency):
+    texts = [each if isinstance(each, str) else json.dumps(each) for each in revisions]
+    full = consensus(replay(texts), "?", n=5, weights=None)
+    early = consensus(replay(texts), "?", n=5, weights=None, early_stop=True, concurrency=concurrency)
+    assert (early.value, early.reason) == (full.value, full.reason) or (full.abstained and early.abstained)
+
+
+def test_merging_samples_again_gives_the_same():
+    first = consensus(replay(['{"a": "ann"}', '{"a": "anna"}', "no", '{"a": "anne"}']), "?", n=4)
+    assert first.value == {}
+    assert merge(first, compare={"a": Similar(0.6)}).value == {"a": "ann"}
+    assert merge(first.samples).partial == first.partial
