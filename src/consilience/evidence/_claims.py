@@ -47,9 +47,9 @@ class TripleReader:
     def read(self, claim: Any) -> tuple[Components, ProvenanceRecord]:
         get = _getter(claim)
         components = spelled([get(name, None) for name in self._COMPONENTS])
-        kinds = list(map(type, components))
-        if NoneType in kinds:
-            raise UnusableClaim(f"{self._COMPONENTS[kinds.index(NoneType)]} is missing")
+        if NoneType in map(type, components):  # by type: == may mean anything for an object_value
+            missing = [name for name, part in zip(self._COMPONENTS, components, strict=True) if part is None]
+            raise UnusableClaim(f"{missing[0]} is missing")
         source, excerpt = _evidence(get("evidence", None))
         fragment, confidence = text_of(get("fragment_key", None)), confidence_of(get("confidence", None))
         return components, ProvenanceRecord(source, fragment, confidence, excerpt)
