@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from pydantic import BaseModel
 
-from consilience import ProvenanceRecord, SettingsError
+from consilience import SettingsError
 from consilience.evidence._claims import ClaimReader, TripleReader
 from consilience.evidence._values import UnusableClaim, confidence_of, short
 
@@ -26,7 +26,7 @@ PLAIN = {
     "fragment_key": "page 2",
     "evidence": {"source_iri": "https://example.org/a", "excerpt": "Ada was born in London."},
 }
-READ = ("Ada", "born_in", "London"), ProvenanceRecord("https://example.org/a", "page 2", 0.8, "Ada was born in London.")
+READ = ("Ada", "born_in", "London"), (0.8, "https://example.org/a", "page 2", "Ada was born in London.")
 
 
 class Evidence(BaseModel):
@@ -76,19 +76,19 @@ def test_a_triple_of_any_kind(triple: Any) -> None:
     "evidence", [None, {}, {"source_iri": None}, {"source_iri": "  "}, SimpleNamespace(source_iri=None)], ids=repr
 )
 def test_a_source_that_is_not_known(evidence: Any) -> None:
-    _, record = TripleReader().read({**PLAIN, "evidence": evidence, "fragment_key": None})
-    assert record == ProvenanceRecord("", "", 0.8, "")
+    _, sighting = TripleReader().read({**PLAIN, "evidence": evidence, "fragment_key": None})
+    assert sighting == (0.8, "", "", "")
 
 
 def test_what_is_optional_may_be_left_out() -> None:
     bare = {name: PLAIN[name] for name in ("subject", "predicate", "object_value", "confidence")}
-    assert TripleReader().read(bare) == (READ[0], ProvenanceRecord("", "", 0.8))
+    assert TripleReader().read(bare) == (READ[0], (0.8, "", "", ""))
 
 
 def test_names_and_keys_become_text() -> None:
     evidence = SimpleNamespace(source_iri=17, excerpt=None)
-    _, record = TripleReader().read({**PLAIN, "fragment_key": 3, "evidence": evidence})
-    assert record == ProvenanceRecord("17", "3", 0.8, "")
+    _, sighting = TripleReader().read({**PLAIN, "fragment_key": 3, "evidence": evidence})
+    assert sighting == (0.8, "17", "3", "")
 
 
 @pytest.mark.parametrize("name", ["subject", "predicate", "object_value", "confidence"])
@@ -162,17 +162,17 @@ def read(claim: Any, **parts: Any) -> Any:
 
 def test_a_claim_by_names() -> None:
     claim = {"team": " Billing", "confidence": 0.8, "source": "large ", "page": 3, "said": "billing!"}
-    expected = ("Billing",), ProvenanceRecord("large", "3", 0.8, "billing!")
+    expected = ("Billing",), (0.8, "large", "3", "billing!")
     assert read(claim, key="team", fragment="page", excerpt="said") == expected
     assert read(SimpleNamespace(**claim), key="team", fragment="page", excerpt="said") == expected
 
 
 def test_several_keys_and_functions() -> None:
     claim = {"a": "x", "b": None, "confidence": 0.5}
-    record = ProvenanceRecord("", "", 0.5)
-    assert read(claim, key=("a", "b")) == (("x", None), record)
-    assert read(claim, key=lambda each: (each["a"], each["b"])) == (("x", None), record)
-    assert read(claim, key=("a", lambda each: len(each)), source=None) == (("x", 3), record)
+    sighting = (0.5, "", "", "")
+    assert read(claim, key=("a", "b")) == (("x", None), sighting)
+    assert read(claim, key=lambda each: (each["a"], each["b"])) == (("x", None), sighting)
+    assert read(claim, key=("a", lambda each: len(each)), source=None) == (("x", 3), sighting)
 
 
 def test_what_a_claim_lacks() -> None:

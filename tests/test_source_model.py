@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from consilience import ProvenanceRecord, SettingsError
+from consilience import SettingsError
 from consilience.evidence._provenance import in_order
 from consilience.evidence._source_model import SourceModel
 
 
 def worth(*sightings: tuple[str, float], said: str = "", **options: Any) -> tuple[float, int]:
-    records = [ProvenanceRecord(source, "", confidence, said) for source, confidence in sightings]
-    exact, sources = SourceModel(**options).worth(in_order(records))
+    provenance = in_order((confidence, source, "", said) for source, confidence in sightings)
+    exact, sources = SourceModel(**options).worth(provenance)
     return round(exact, 6), sources
 
 

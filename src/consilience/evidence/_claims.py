@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from inspect import iscoroutinefunction
 from sys import intern
-from types import NoneType
 from typing import Any, ClassVar, Protocol
 
 from .._errors import SettingsError
 from ._identity import Components, spelled
-from ._provenance import ProvenanceRecord
+from ._provenance import Sighting
 from ._values import UnusableClaim, confidence_of, short, text_of
 
 __all__ = ["ClaimReader", "Reader", "TripleReader"]
@@ -24,7 +23,7 @@ class Reader(Protocol):
     noun: ClassVar[str]
     """What messages call a claim of this kind."""
 
-    def read(self, claim: Any) -> tuple[Components, ProvenanceRecord]:
+    def read(self, claim: Any) -> tuple[Components, Sighting]:
         """What is claimed, and by whom.
 
         Raises:
@@ -44,15 +43,13 @@ class TripleReader:
 
     _COMPONENTS = ("subject", "predicate", "object_value")
 
-    def read(self, claim: Any) -> tuple[Components, ProvenanceRecord]:
+    def read(self, claim: Any) -> tuple[Components, Sighting]:
         get = _getter(claim)
-        components = spelled([get(name, None) for name in self._COMPONENTS])
-        if NoneType in map(type, components):  # by type: == may mean anything for an object_value
-            missing = [name for name, part in zip(self._COMPONENTS, components, strict=True) if part is None]
-            raise UnusableClaim(f"{missing[0]} is missing")
+        components = spelled(
+            (get("subject", None), get("predicate", None), get("object_value", None)), self._COMPONENTS
+        )
         source, excerpt = _evidence(get("evidence", None))
-        fragment, confidence = text_of(get("fragment_key", None)), confidence_of(get("confidence", None))
-        return components, ProvenanceRecord(source, fragment, confidence, excerpt)
+        return components, (confidence_of(get("confidence", None)), source, text_of(get("fragment_key", None)), excerpt)
 
     def show(self, claim: Any) -> str:
         get = _getter(claim)
@@ -78,11 +75,11 @@ class ClaimReader:
         self._fragment = _optional_part("fragment", fragment)
         self._excerpt = _optional_part("excerpt", excerpt)
 
-    def read(self, claim: Any) -> tuple[Components, ProvenanceRecord]:
-        return self._components(claim), ProvenanceRecord(
+    def read(self, claim: Any) -> tuple[Components, Sighting]:
+        return self._components(claim), (
+            confidence_of(self._confidence(claim, None)),
             _source_name(self._source(claim, None)),
             text_of(self._fragment(claim, None)),
-            confidence_of(self._confidence(claim, None)),
             text_of(self._excerpt(claim, None)),
         )
 

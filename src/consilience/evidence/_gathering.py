@@ -10,7 +10,7 @@ from typing import Any
 from .._errors import SettingsError
 from ._claims import Reader
 from ._identity import Components, Identity, identity_of
-from ._provenance import ProvenanceRecord, in_order
+from ._provenance import ProvenanceRecord, Sighting, in_order
 from ._values import UnusableClaim
 
 __all__ = ["Gathering", "Sightings"]
@@ -21,25 +21,24 @@ logger = logging.getLogger("consilience")
 class Sightings:
     """The sightings of one claim."""
 
-    __slots__ = ("_confidence", "_records", "components")
+    __slots__ = ("_highest", "_sightings", "components")
 
-    def __init__(self, components: Components, record: ProvenanceRecord) -> None:
+    def __init__(self, components: Components, sighting: Sighting) -> None:
         self.components = components
-        self._confidence = record.confidence
-        self._records = [record]
+        self._highest = sighting[0]
+        self._sightings = [sighting]
 
-    def add(self, components: Components, record: ProvenanceRecord) -> None:
+    def add(self, components: Components, sighting: Sighting) -> None:
         """One more sighting. The spelling of the most confident counts; in a tie, the first in alphabetical order."""
-        self._records.append(record)
-        if record.confidence > self._confidence or (
-            record.confidence == self._confidence and _texts(components) < _texts(self.components)
-        ):
+        self._sightings.append(sighting)
+        confidence = sighting[0]
+        if confidence > self._highest or (confidence == self._highest and _texts(components) < _texts(self.components)):
             self.components = components
-            self._confidence = record.confidence
+            self._highest = confidence
 
     def provenance(self) -> tuple[ProvenanceRecord, ...]:
         """Every sighting, highest confidence first."""
-        return in_order(self._records)
+        return in_order(self._sightings)
 
 
 def _texts(components: Components) -> tuple[str, ...]:
@@ -88,13 +87,13 @@ class Gathering:
         return tuple(sorted(self._skipped.items(), key=lambda item: (-item[1], item[0])))
 
     def _take(self, claim: Any) -> None:
-        components, record = self._reader.read(claim)
+        components, sighting = self._reader.read(claim)
         identity = identity_of(components)
         sightings = self._claims.get(identity)
         if sightings is None:
-            self._claims[identity] = Sightings(components, record)
+            self._claims[identity] = Sightings(components, sighting)
         else:
-            sightings.add(components, record)
+            sightings.add(components, sighting)
 
     def _set_aside(self, message: str, problem: UnusableClaim) -> None:
         if not self._skip:

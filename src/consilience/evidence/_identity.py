@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._canonical import canonical_text
-from ._values import text_of
+from ._values import UnusableClaim, text_of
 
 __all__ = ["Components", "Identity", "identity_of", "sort_key", "spelled"]
 
@@ -17,11 +17,18 @@ Identity = tuple[Any, ...]
 """The same, made comparable: equal for sightings of the same claim."""
 
 
-def spelled(parts: Sequence[Any]) -> Components:
-    """The parts of a claim as they are reported: outer space is not part of a spelling."""
+def spelled(parts: Sequence[Any], needed: Sequence[str] = ()) -> Components:
+    """The parts of a claim as they are reported: outer space is not part of a spelling.
+
+    Raises:
+        UnusableClaim: one of the parts, of which ``needed`` gives the names, is None.
+    """
     try:
         return tuple(map(str.strip, parts))
     except TypeError:  # not all of them are text
+        for name, part in zip(needed, parts, strict=False):
+            if part is None:
+                raise UnusableClaim(f"{name} is missing") from None
         return tuple([part.strip() if isinstance(part, str) else part for part in parts])
 
 
