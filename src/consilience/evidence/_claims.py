@@ -134,10 +134,10 @@ def _evidence(evidence: Any) -> tuple[str, str]:
     if source is _MISSING:
         if not isinstance(evidence, Mapping):  # text or a list, say, of which the source would silently be unknown
             raise UnusableClaim("evidence has no source_iri", evidence)
-        source = None
-    return _source_name(source), text_of(get("excerpt", None))
+        source = ""
+    return _source_name(source), text_of(get("excerpt", ""))
 
 
 def _source_name(source: Any) -> str:
     """The name without outer space, kept once however many sightings have it."""
-    return intern((source if type(source) is str else text_of(source)).strip())
+    return intern(text_of(source).strip())

@@ -42,11 +42,11 @@ def confidence_of(value: Any) -> float:
         UnusableClaim: it is missing, no number, or outside.
     """
     number = value if type(value) is float else _as_float(value)
+    if 0 <= number <= 1:
+        return number + 0.0  # makes 0.0 of -0.0: equal numbers that look different would depend on the order
     if number != number:
         raise UnusableClaim("confidence is NaN")
-    if not 0 <= number <= 1:
-        raise UnusableClaim("confidence is not from 0 to 1", value)
-    return number + 0.0  # makes 0.0 of -0.0: equal numbers that look different would depend on the order
+    raise UnusableClaim("confidence is not from 0 to 1", value)
 
 
 def _as_float(value: Any) -> float:
