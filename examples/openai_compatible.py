@@ -80,7 +80,7 @@ def main(ticket: str) -> None:
         raise_on=SAME_FOR_EVERY_CALL,
     )
     with openai.OpenAI() as client:
-        sampler = chat_sampler(client, os.environ["OPENAI_MODEL"], temperature=0.8, max_tokens=100)
+        sampler = chat_sampler(client, os.environ["OPENAI_MODEL"], temperature=0.8, max_tokens=30)
         result = vote(sampler, INSTRUCTION + ticket, settings=settings)
     print(result.explain())
     print(f"tokens: {dict(result.usage or {})}")

@@ -1,6 +1,6 @@
 """What the demo is made of: a small real model, two tasks for it, the screen and the report."""
 
-from .model import Endpoint, FewShotSampler, LocalModel, serve
+from .model import Endpoint, FewShotSampler, LocalModel, derived_seed, serve
 from .report import Score, show_case, show_summary
 from .screen import PlainScreen, Screen, TerminalScreen, open_screen
 from .tasks import ORDERS, REVIEWS, TASKS, Case, Order, Task
@@ -19,6 +19,7 @@ __all__ = [
     "Screen",
     "Task",
     "TerminalScreen",
+    "derived_seed",
     "open_screen",
     "serve",
     "show_case",

@@ -16,15 +16,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, Protocol
 
 from consilience import Reply
 
-SLOTS = 2
-"""Replies that the model writes at the same time. Two share the work of reading the weights from memory."""
-
 CONTEXT = 2048
 """Tokens for one prompt and its reply."""
+
+
+NAME = "SmolLM2-135M-Instruct"
 
 
 class FewShotTask(Protocol):
@@ -45,30 +46,18 @@ class LocalModel:
     """The model, loaded once. Safe to call from many threads; a context manager that frees it at the end.
 
     Args:
-        api_key: the key that its HTTP endpoint asks for; a random one by default, so that no other user of this machine
-            can call it.
+        engines: replies that can be written at the same time, one core each. Further calls wait for their turn.
     """
 
-    name = "SmolLM2-135M-Instruct"
+    name = NAME
 
-    def __init__(self, *, api_key: str | None = None) -> None:
-        import xllamacpp
-
-        self.api_key = api_key or secrets.token_urlsafe(16)
-        parameters = xllamacpp.CommonParams()
-        parameters.model.path = str(find_weights())
-        parameters.n_parallel = SLOTS
-        parameters.n_ctx = CONTEXT * SLOTS
-        parameters.port = 0
-        parameters.api_keys = [self.api_key]
-        parameters.verbosity = -1
-        # Threads of llama.cpp wait for each other at every layer: on a machine that has other work to do, two are
-        # many times slower than one. With one, replies take their fair share of a core and no more.
-        for threads in (parameters.cpuparams, parameters.cpuparams_batch):
-            threads.n_threads = 1
-            threads.poll = 0
-        self._slots = threading.BoundedSemaphore(SLOTS)
-        self._server: Any = xllamacpp.Server(parameters)
+    def __init__(self, engines: int = 2) -> None:
+        # A random key, so that nobody else on this machine can use the port that an engine opens.
+        self.api_key = secrets.token_urlsafe(16)
+        self._engines = [_start_engine(self.api_key) for _ in range(engines)]
+        self._idle: SimpleQueue[Any] = SimpleQueue()
+        for engine in self._engines:
+            self._idle.put(engine)
 
     def __enter__(self) -> LocalModel:
         return self
@@ -78,15 +67,14 @@ class LocalModel:
 
     def close(self) -> None:
         """Wait for the replies that are being written (an early stop may have left one behind), then free the model."""
-        for _ in range(SLOTS):
-            self._slots.acquire()
-        self._server = None
-        self._slots.release(SLOTS)
+        for _ in self._engines:
+            self._idle.get()
+        self._engines.clear()
 
     @property
     def base_url(self) -> str:
         """Where OpenAI clients find the model."""
-        return f"{self._loaded().listening_address}/v1"
+        return f"{self._engines[0].listening_address}/v1"
 
     def complete(self, prompt: str, *, seed: int, temperature: float, max_tokens: int) -> Reply:
         """Continue ``prompt`` to the end of the line.
@@ -94,18 +82,16 @@ class LocalModel:
         Returns:
             The text, its tokens, why it ended, and as confidence the geometric mean of its tokens' probabilities.
         """
-        with self._slots:
-            answer = self._loaded().handle_completions(
-                {
-                    "prompt": prompt,
-                    "seed": seed,
-                    "temperature": temperature,
-                    "max_tokens": max_tokens,
-                    # Small models love to go on with the next example.
-                    "stop": ["\n"],
-                    "logprobs": 1,
-                }
-            )
+        request = {
+            "prompt": prompt,
+            "seed": seed,
+            "temperature": temperature,
+            "max_tokens": max_tokens,
+            # Small models love to go on with the next example.
+            "stop": ["\n"],
+            "logprobs": 1,
+        }
+        answer = self._ask(request)
         if "choices" not in answer:
             raise RuntimeError(f"{self.name} refused the prompt: {answer}")
         choice = answer["choices"][0]
@@ -124,10 +110,14 @@ class LocalModel:
         """A function from a text to a reply, as ``vote`` wants it."""
         return FewShotSampler(self, task)
 
-    def _loaded(self) -> Any:
-        if self._server is None:
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        if not self._engines:
             raise RuntimeError(f"{self.name} was closed")
-        return self._server
+        engine = self._idle.get()
+        try:
+            return dict(engine.handle_completions(request))
+        finally:
+            self._idle.put(engine)
 
 
 class FewShotSampler:
@@ -167,8 +157,30 @@ class Endpoint:
 @contextmanager
 def serve() -> Iterator[Endpoint]:
     """Serve the model on loopback, on a free port, until the block ends."""
-    with LocalModel() as model:
+    with LocalModel(engines=1) as model:
         yield Endpoint(model.base_url, model.api_key, model.name)
+
+
+def _start_engine(api_key: str) -> Any:
+    import xllamacpp
+
+    parameters = xllamacpp.CommonParams()
+    parameters.model.path = str(find_weights())
+    parameters.model_alias = {NAME}
+    parameters.n_ctx = CONTEXT
+    parameters.n_parallel = 1
+    # Threads of one engine wait for each other at every layer: on a machine that has other work to do, an engine with
+    # two threads is many times slower than one with a single thread. Two engines of one thread each wait for nobody.
+    for threads in (parameters.cpuparams, parameters.cpuparams_batch):
+        threads.n_threads = 1
+        threads.poll = 0
+    parameters.port = 0
+    parameters.api_keys = [api_key]
+    parameters.verbosity = -1
+    engine = xllamacpp.Server(parameters)
+    # An engine that is freed before its loop has begun never ends; once it has answered, its loop runs.
+    engine.handle_completions({"prompt": NAME, "max_tokens": 1})
+    return engine
 
 
 def find_weights() -> Path:

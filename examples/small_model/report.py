@@ -13,7 +13,8 @@ from consilience import Reply, Sample, VoteResult, ballot, tally
 
 from .tasks import Case, Task, as_json
 
-_WIDTH = 118
+_REPLY_WIDTH = 120
+"""Characters of a reply that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ def _same(value: Any, gold: Any) -> bool:
 def _reply_lines(samples: Sequence[Sample]) -> list[str]:
     """The replies, equal ones once, with the codes of those that failed."""
     replies = Counter((sample.code or "ok", _shorten(_said(sample))) for sample in samples)
-    return [f"  {number} x  {code:12} {text}" for (code, text), number in replies.items()]
+    return [f"  {number} x  {code:9} {text}" for (code, text), number in replies.items()]
 
 
 def _said(sample: Sample) -> Any:
@@ -109,9 +110,14 @@ def _said(sample: Sample) -> Any:
 
 
 def _counts(result: VoteResult) -> str:
-    return (
-        " | ".join(f"{number} for {_shorten(_plain(value), 70)}" for value, number in result.counts[:3]) or "no votes"
-    )
+    if any(isinstance(value, BaseModel) for value, _ in result.counts):
+        numbers = " + ".join(str(number) for _, number in result.counts)
+        return (
+            f"{numbers} for {len(result.counts)} different answers"
+            if len(result.counts) > 1
+            else f"{numbers} for one answer"
+        )
+    return ", ".join(f"{value} {number}" for value, number in result.counts) or "no votes"
 
 
 def _decision(case: Case, result: VoteResult) -> str:
@@ -149,6 +155,6 @@ def _plain(value: Any) -> str:
     return str(value)
 
 
-def _shorten(text: Any, width: int = _WIDTH - 20) -> str:
+def _shorten(text: Any, width: int = _REPLY_WIDTH) -> str:
     line = " ".join(str(text).split())
     return line if len(line) <= width else f"{line[: width - 1]}…"

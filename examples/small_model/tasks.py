@@ -142,12 +142,7 @@ ORDERS = Task(
             "Paul Weber from Vienna wants 6 water bottles, 9 EUR each.",
             order("Paul Weber", "Vienna", 6, "water bottles", 9),
         ),
-        ("This is Grace Hill. Send 15 pens to Leeds, 2 EUR each.", order("Grace Hill", "Leeds", 15, "pens", 2)),
         ("25 postcards at 1 EUR each for Hugo Ortiz, Miami.", order("Hugo Ortiz", "Miami", 25, "postcards", 1)),
-        (
-            "I would like 2 garden chairs for 75 EUR each. Ruth Adams, Sydney.",
-            order("Ruth Adams", "Sydney", 2, "garden chairs", 75),
-        ),
         (
             "Please deliver 14 pillows to Ivan Petrov in Sofia. Price: 28 EUR each.",
             order("Ivan Petrov", "Sofia", 14, "pillows", 28),
@@ -188,8 +183,8 @@ ORDERS = Task(
             order("Peter Olsen", "Oslo", 3, "rain jackets", 120),
         ),
     ),
-    settings=VoteSettings(n=7, validator=Order, repair="lenient", early_stop=True, concurrency=2),
-    temperature=0.6,
+    settings=VoteSettings(n=5, validator=Order, repair="lenient", min_agreement=0.6, early_stop=True, concurrency=2),
+    temperature=0.8,
     max_tokens=64,
     fields=("customer", "item", "price"),
 )

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import hashlib
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any
 
 from .._canonical import canonical_text
@@ -15,7 +16,9 @@ from ._settings import JUDGING_OPTIONS, VoteSettings
 __all__ = ["fingerprint"]
 
 _DECIDING = ("n", "stop", "early_stop", *(name for name in JUDGING_OPTIONS if name != "on_sample"))
-_DEFAULTS = VoteSettings()
+_read_options = attrgetter(*_DECIDING)
+_DEFAULTS = _read_options(VoteSettings())
+_PLAIN = frozenset({bool, int, float, str})
 _DEEPEST = 8
 
 
@@ -32,14 +35,12 @@ def fingerprint(settings: VoteSettings) -> str:
         False
     """
     # Options left at their default are left out, so that an option added later changes no hash made before.
-    given = ((name, getattr(settings, name)) for name in _DECIDING)
-    options = {name: _described(value, 0) for name, value in given if not _is_default(name, value)}
+    options = {
+        name: _described(value, 0)
+        for name, value, default in zip(_DECIDING, _read_options(settings), _DEFAULTS, strict=True)
+        if value is not default and not (type(value) is type(default) and type(value) in _PLAIN and value == default)
+    }
     return hashlib.sha256(canonical_text(options).encode("ascii")).hexdigest()[:16]
-
-
-def _is_default(name: str, value: Any) -> bool:
-    default = getattr(_DEFAULTS, name)
-    return value is default or (type(value) in (bool, int, float, str) and value == default)
 
 
 def _described(value: Any, depth: int) -> Any:
