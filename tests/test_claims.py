@@ -6,6 +6,7 @@ import math
 from collections import UserDict, namedtuple
 from dataclasses import dataclass
 from decimal import Decimal
+from enum import Enum
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
@@ -78,6 +79,15 @@ def test_a_triple_of_any_kind(triple: Any) -> None:
 def test_a_source_that_is_not_known(evidence: Any) -> None:
     _, sighting = TripleReader().read({**PLAIN, "evidence": evidence, "fragment_key": None})
     assert sighting == (0.8, "", "", "")
+
+
+def test_members_of_enumerations_of_text_are_their_values() -> None:
+    class Source(str, Enum):
+        BLOG = "https://example.org/blog"
+
+    _, sighting = TripleReader().read({**PLAIN, "evidence": {"source_iri": Source.BLOG, "excerpt": Source.BLOG}})
+    assert sighting == (0.8, "https://example.org/blog", "page 2", "https://example.org/blog")
+    assert type(sighting[1]) is type(sighting[3]) is str
 
 
 def test_what_is_optional_may_be_left_out() -> None:

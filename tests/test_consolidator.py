@@ -158,6 +158,16 @@ def test_near_duplicates_count_once_and_are_all_listed() -> None:
     assert only(*sightings).final_confidence == 0.94
 
 
+def test_objects_of_any_kind_and_depth() -> None:
+    deep: list[Any] = []
+    for _ in range(10_000):
+        deep = [deep]
+    facts = [seen(0.8, "a", object_value=deep), seen(0.8, "b", object_value=deep), seen(0.5, object_value={"m": 28})]
+    result = NoisyORConsolidator().consolidate(facts)
+    assert [fact.final_confidence for fact in result] == [0.96, 0.5]
+    assert result[0].object_value is deep
+
+
 # A second, plain implementation, in rational numbers.
 
 

@@ -51,9 +51,8 @@ class NoisyORConsolidator:
 
     Example:
         >>> def seen(place, confidence, source):
-        ...     evidence = {"source_iri": source, "excerpt": f"born in {place}"}
-        ...     return {"subject": "Ada", "predicate": "born_in", "object_value": place,
-        ...             "confidence": confidence, "evidence": evidence}
+        ...     fact = {"subject": "Ada", "predicate": "born_in", "object_value": place}
+        ...     return {**fact, "confidence": confidence, "evidence": {"source_iri": source}}
         >>> consolidator = NoisyORConsolidator()
         >>> sightings = [seen("London", 0.8, "a"), seen("london ", 0.7, "b"), seen("Paris", 0.4, "c")]
         >>> facts = consolidator.consolidate(sightings)
@@ -114,9 +113,9 @@ class NoisyORConsolidator:
             is at least as confident; and all remaining facts.
 
         Example:
+            >>> fact = {"subject": "Ada", "predicate": "born_in"}
             >>> sightings = [("London", 0.9), ("Paris", 0.8)]
-            >>> triples = [{"subject": "Ada", "predicate": "born_in", "object_value": o, "confidence": c}
-            ...            for o, c in sightings]
+            >>> triples = [{**fact, "object_value": place, "confidence": share} for place, share in sightings]
             >>> consolidator = NoisyORConsolidator(0.75, functional={"born_in"})
             >>> trusted, remaining = consolidator.split_by_threshold(consolidator.consolidate(triples))
             >>> trusted[0].object_value, remaining[0].object_value

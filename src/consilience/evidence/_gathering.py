@@ -41,8 +41,9 @@ class Sightings:
         return in_order(self._sightings)
 
 
-def _texts(components: Components) -> tuple[str, ...]:
-    return tuple(map(str, components))
+def _texts(components: Components) -> list[str]:
+    """What can be spelled in several ways."""
+    return [part for part in components if isinstance(part, str)]
 
 
 class Gathering:

@@ -29,6 +29,8 @@ def text_of(value: Any) -> str:
         return value
     if value is None:
         return ""
+    if isinstance(value, str):
+        return str.__str__(value)  # str() of an enumeration's member would be its name
     try:
         return str(value)
     except Exception as error:
