@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterable
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
 
 from ._provenance import ProvenanceRecord
 
@@ -34,28 +34,38 @@ def originals(provenance: Iterable[ProvenanceRecord], similarity: float) -> dict
         excerpt = " ".join(record.excerpt.casefold().split())
         if excerpt:
             groups.join(record.source_iri, said.setdefault(excerpt, record.source_iri))
-    for excerpt, alike in _alike(sorted(said, key=len), similarity):
-        groups.join(said[excerpt], said[alike])
+    for first, *others in _chains(list(said), similarity):
+        for excerpt in others:
+            groups.join(said[first], said[excerpt])
     return groups.representatives()
 
 
-def _alike(excerpts: list[str], similarity: float) -> Iterable[tuple[str, str]]:
-    """Pairs of different excerpts that are nearly the same; ``excerpts`` are sorted by length.
-
-    The lengths alone bound the similarity, so each is compared only with those that are not too long.
-    """
+def _chains(excerpts: list[str], similarity: float) -> Iterator[list[str]]:
+    """The different excerpts, put together where a chain of nearly the same ones joins them."""
     if len(excerpts) < 2 or similarity == 1:
         return
     from rapidfuzz import fuzz, process
 
-    for position, excerpt in enumerate(excerpts):
-        longest = len(excerpt) * (2 / similarity - 1) + 1e-6  # whatever the rounding
-        end = bisect_right(excerpts, longest, key=len)
-        others = excerpts[position + 1 : end]
-        for alike, _, _ in process.extract_iter(
-            excerpt, others, scorer=fuzz.ratio, processor=None, score_cutoff=100 * similarity
-        ):
-            yield excerpt, alike
+    rest = sorted(excerpts, key=len)
+    while rest:
+        chain = [rest.pop()]
+        for excerpt in chain:  # which grows meanwhile
+            start, end = _of_similar_length(excerpt, rest, similarity)
+            alike = process.extract_iter(
+                excerpt, rest[start:end], scorer=fuzz.ratio, processor=None, score_cutoff=100 * similarity
+            )
+            positions = sorted((start + position for _, _, position in alike), reverse=True)
+            chain += [rest.pop(position) for position in positions]
+        yield chain
+
+
+def _of_similar_length(excerpt: str, ordered: list[str], similarity: float) -> tuple[int, int]:
+    """Where those stand in a list, ordered by length, that are neither too short nor too long to be nearly the same."""
+    most = (2 / similarity - 1) * (1 + 1e-9)  # of one length over the other, whatever the rounding
+    return (
+        bisect_left(ordered, len(excerpt) / most, key=len),
+        bisect_right(ordered, len(excerpt) * most, key=len),
+    )
 
 
 class _Groups:
