@@ -6,6 +6,7 @@ import base64
 import gzip
 import html
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from consilience import SettingsError, extract_json, field_in, iter_json_candidates
+from consilience import SettingsError, extract_json, field_in, iter_json_candidates, tally
 from consilience.replies import read
 
 RECORDED = Path(__file__).parents[2] / "shared"
@@ -99,6 +100,36 @@ KINDS: dict[str, tuple[str, tuple[Any, Any]]] = {
     "cut off after the colon": ('{"a":', both(None)),
     "cut off after a single quote": ("{'a': 1, 'b': 'unfin", both(None)),
     "complete, then cut off": ('{"a": 1} and {"b": ', both({"a": 1})),
+    "broken around a complete object, then cut off": (
+        '{"a": None, "items": [{"id": 1}, {"id": 2}',
+        both(None),
+    ),
+    "Python, cut off around a complete object": ("{'a': {'b': 1}", both(None)),
+    "Python in a fence, cut off": ("```json\n{'a': {'b': 1}\n```", both(None)),
+    "Python list, cut off": ("[{'a': 1}, {'a'", both(None)),
+    "typographic, cut off": ("{“a”: {“b”: 1}", both(None)),
+    "bare keys, cut off": ('{team: "x", meta: {id: 1}', both(None, ...)),
+    "HTML after a cut-off string": ('{"t": "x &quot;} then {&quot;b&quot;: 1}', both(None)),
+    # a list whose first item is broken
+    "list of Python literals": ('[{"a": True}, {"a": False}]', both(None, [{"a": True}, {"a": False}])),
+    "list of broken and good": ('[{"n": "A" "m": 1}, {"n": "B"}]', both(None, [{"n": "A", "m": 1}, {"n": "B"}])),
+    "list of None and good": ('[{"a": None}, {"a": 2}]', both(None, [{"a": None}, {"a": 2}])),
+    "list of bare keys": ("[{a: 1}, {a: 2}]", both(None, [{"a": 1}, {"a": 2}])),
+    "list of lists of Python": ("[['a','b'],['c','d']]", both(None, [["a", "b"], ["c", "d"]])),
+    "list of typographic": ("[{“a”: 1}, {“a”: 2}]", both(None, [{"a": 1}, {"a": 2}])),
+    # reasoning tags in strings of what does not hold together
+    "tag in a string, then cut off": ('{"x": "a </think> b", "y": {"z": 1}, "w": "unf', both(None)),
+    "paired tags in a string, then cut off": ('{"x": "<think>q</think>", "w": "unf', both(None)),
+    "tag in a string, then broken": ('{"x": "a </think> b", "y": True}', both(None, {"x": "a </think> b", "y": True})),
+    "HTML inside reasoning": ("<think>{&quot;a&quot;: 1}</think>", both(None, {"a": 1})),
+    # strings that hold JSON
+    "a string with a raw line break": ('"{\\"a\\": 1,\n\\"b\\": 2}"', both(None, {"a": 1, "b": 2})),
+    "a string that holds Python": (json.dumps('{"a": True}'), both(None, {"a": True})),
+    # fences
+    "byte-order mark inside a fence": ('{"a": 0}\n```json\n\ufeff{"a": 1}\n```', both({"a": 1})),
+    "pandoc's label": ('{"a": 0}\n```{.json}\n{"a": 1}\n```', both({"a": 1})),
+    "marks named in prose": ('x {"a": 0}\nWrap it in ``` marks.\n{"a": 1}', both({"a": 0})),
+    "a fence in a list item": ('{"a": 0}\n1. ```json\n   {"a": 1}\n   ```', both({"a": 1})),
     # digits
     "a long fraction": ('{"x": 0.1234567890123456789}', both({"x": 0.1234567890123456789})),
     "negative": ('{"id": -98765432109876543210}', both({"id": -98765432109876543210})),
@@ -134,6 +165,16 @@ KINDS: dict[str, tuple[str, tuple[Any, Any]]] = {
     "keys without quotes": ('{name: "Ann", tags: ["x"]}', both(None, {"name": "Ann", "tags": ["x"]})),
     "typographic quotes, nested": ("{“a”: {“b”: “c”}}", both(None, {"a": {"b": "c"}})),
     "typographic quotes inside a string are text": ('{"a": "“b”"}', both({"a": "“b”"})),
+    "typographic with commas": (
+        "{“a”: “x, y”, “b”: [“first, second”], “c”: “she said: “no”, twice”}",
+        both(None, {"a": "x, y", "b": ["first, second"], "c": "she said: “no”, twice"}),
+    ),
+    "typographic single": ("{‘a’: ‘it’s ok’}", both(None, {"a": "it’s ok"})),
+    "typographic low and high": ("{„a“: „b“}", both(None, {"a": "b"})),
+    "typographic, all closing": ("{”a”: ”b”}", both(None, {"a": "b"})),
+    "typographic and standard mixed": ('{“a": “b”}', both(None, {"a": "b"})),
+    "typographic around standard quotes": ('{“a”: “say "hi" now”}', both(None, {"a": 'say "hi" now'})),
+    "Python with a typographic apostrophe": ("{'a': 'it’s', 'b': ‘c’}", both(None, {"a": "it’s", "b": "c"})),
     "HTML, nested": ("{&quot;a&quot;: {&quot;b&quot;: [1]}}", both(None, {"a": {"b": [1]}})),
     "HTML by number": ("{&#34;a&#34;: 1}", both(None, {"a": 1})),
     "HTML in a fence": ("```json\n{&quot;a&quot;: &quot;x &lt; y&quot;}\n```", both(None, {"a": "x < y"})),
@@ -207,6 +248,65 @@ def test_whether_a_reply_was_cut_off() -> None:
     assert not read('{"a": x').truncated
     assert not read('{"a": 1}').truncated
     assert read("{'a': 1, 'b': {\"c\": ").truncated
+
+
+def test_the_limits_hold_for_repair_too() -> None:
+    digits = "9" * 5000
+    for reply in ("[" * 201 + "]" * 201, f'{{"a": {digits}}}', f'{{"a": 1e{digits}}}', f'{{"a": 1.{digits}, }}'):
+        for repair in (True, "truncated"):
+            assert extract_json(reply, repair=repair) is None
+
+
+def test_nan_survives_repair_unless_it_is_refused() -> None:
+    assert repr(extract_json("{'a': NaN, 'b': [-Infinity, 'NaN'], }", repair=True)) == (
+        "{'a': nan, 'b': [-inf, 'NaN']}"
+    )
+    assert extract_json("{'a': NaN}", repair=True, allow_nan=False) is None
+    assert extract_json('{"a": NaN}', repair=True, allow_nan=False) is None
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        "{'a': '" + "{a: " * 4000 + "'}",
+        '{"k": "v" ' + '["' * 8000 + '"}',
+        '["a", x ' + '"a": b ' * 4000 + "]",
+        '["a", x ' + '":' * 12_000 + "]",
+        "{'a': 1} " * 20_000,
+    ],
+)
+def test_repair_does_not_get_lost_in_a_hostile_piece(bomb: str) -> None:
+    began = time.process_time()
+    for value in iter_json_candidates(bomb * 3, repair="truncated"):
+        assert isinstance(value, dict | list)
+    assert time.process_time() - began < 30  # seconds where it was minutes
+
+
+def test_many_slips_are_read_in_linear_time() -> None:
+    began = time.process_time()
+    assert list(iter_json_candidates('{"a":"x\ny"}' * 20_000, repair="lenient")) == [{"a": "x\ny"}]
+    assert time.process_time() - began < 10
+
+
+def test_what_a_validator_does_to_a_candidate_does_no_harm() -> None:
+    def spoil(record: Any) -> bool:
+        record["self"] = record
+        record["day"] = object()
+        return False
+
+    reply = "{\"a\": 1} {'b': 2} {'a': 1}"
+    assert extract_json(reply, spoil, repair=True) is None
+    assert tally([reply], validator=spoil, repair=True).reason == "no_valid"
+    for value in iter_json_candidates(reply, repair=True):
+        value["self"] = value
+
+
+def test_the_last_answer_counts_where_it_is_repeated() -> None:
+    reply = '{"a": 1} {"a": 2} {"a": 1}'
+    assert tally([reply], key="a", prefer="last").value == 1
+    assert tally([reply], key="a").value == 1
+    assert tally(['{"a": 1} {"a": 2}'], key="a", prefer="last").value == 2
+    assert tally([reply], key="a", prefer="last").samples[0].ambiguous
 
 
 def test_cut_off_replies_are_completed_only_when_asked() -> None:

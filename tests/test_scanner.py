@@ -141,7 +141,7 @@ def _reference(text: str) -> tuple[list[tuple[int, int]], bool]:
                 last = stop.open_frames[-1]
                 if text[last[0]] == "{" and not text[last[0] + 1 : stop.at].strip(" \t\n\r"):
                     last[1] = bool(
-                        re.match(r'[a-z]+\s*:\s*(["{[1]|true)', text[stop.at :])
+                        re.match(r'[a-z][a-z0-9]*\s*:\s*(["{[1]|true)', text[stop.at :])
                     )  # a key without quotes shows structure
                 committed = [index for index, frame in enumerate(stop.open_frames) if frame[1]]
                 if not broken and not committed:
@@ -155,8 +155,11 @@ def _reference(text: str) -> tuple[list[tuple[int, int]], bool]:
                     child = inner, _end_of_complete(text, inner)
                     if 0 < child[1] <= stop.at and not _is_citation(text, *child):
                         found.append(child)
-                opened = stop.open_frames[0 if broken else committed[0] :]
-                broken += [(text[start], is_broken, len(found)) for start, is_broken, _ in opened]
+                # All containers around a committed one break with it, those inside it are prose.
+                last_broken = max(committed, default=-1)
+                broken += [
+                    (text[frame[0]], index <= last_broken, len(found)) for index, frame in enumerate(stop.open_frames)
+                ]
                 i = stop.at
                 continue
             if not _is_citation(text, i, end):
@@ -199,6 +202,7 @@ SCRAPS = st.sampled_from(
 @example('{"} to quote. Then {"a": 1}')
 @example('{"a": x {"b": 1} [2]\n')
 @example('{"a": x [ {"b": 1} y ] {"c": [')
+@example('[[{"a": x}, {"b": 1}], {"c": 1}] {"d": 1}')
 def test_agrees_with_a_plain_second_implementation(text: str) -> None:
     assert _spans(text) == _reference(text)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from collections import OrderedDict
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
+from enum import Enum
 from typing import Any
 
 import pytest
@@ -115,6 +117,56 @@ def test_field_in_says_what_it_got_even_of_hostile_objects() -> None:
             validate(field_in("a", ["b"], ignore_case=ignore_case), {"a": Hostile()})
 
 
+class Team(str, Enum):
+    BILLING = "billing"
+    SHIPPING = "shipping"
+
+
+@dataclass(frozen=True)
+class Routed:
+    team: Any
+
+
+def test_field_in_takes_an_enumeration() -> None:
+    for ignore_case in (False, True):
+        check = field_in("team", Team, ignore_case=ignore_case)
+        assert validate(check, {"team": "billing"}) == {"team": "billing"}
+        assert validate(check, {"team": Team.BILLING}) == {"team": Team.BILLING}
+        with pytest.raises(Rejected):
+            validate(check, {"team": "BILLING "} if not ignore_case else {"team": "x"})
+    assert type(validate(field_in("team", Team, ignore_case=True), {"team": "Billing"})["team"]) is str
+
+
+def test_field_in_reads_models_and_dataclasses() -> None:
+    check = field_in("team", ["a", "b"], ignore_case=True)
+    assert validate(all_of(Ticket, check), {"team": " A"}) == Ticket(team="a")
+    assert validate(check, Routed("B")) == Routed("b")
+    with pytest.raises(Rejected, match="team must be one of"):
+        validate(check, Ticket(team="c"))
+    with pytest.raises(Rejected, match="'city' is missing"):
+        validate(field_in("city", ["a"]), Routed("b"))
+    with pytest.raises(Rejected, match="expected an object"):
+        validate(check, Routed)
+
+
+def test_verdicts_of_numpy() -> None:
+    numpy = pytest.importorskip("numpy")
+    assert validate(lambda record: numpy.bool_(True), {"a": 1}) == {"a": 1}
+    with pytest.raises(Rejected, match="returned False"):
+        validate(lambda record: numpy.float64(1) > 2, {"a": 1})
+
+
+def test_strict_models_read_what_json_can_say() -> None:
+    class Due(BaseModel, strict=True):
+        day: date
+        team: Team
+
+    record = {"day": "2026-11-30", "team": "billing"}
+    assert validate(from_pydantic(Due), record) == Due(day=date(2026, 11, 30), team=Team.BILLING)
+    with pytest.raises(Rejected, match="day"):
+        validate(from_pydantic(Due), {"day": 3, "team": "billing"})
+
+
 def test_all_of_passes_on_what_the_former_made() -> None:
     check = all_of(field_in("team", ["billing"], ignore_case=True), Ticket, lambda ticket: ticket.team)
     assert check({"team": "BILLING"}) == "billing"
@@ -177,9 +229,14 @@ async def asynchronous(record: Any) -> Any:
     ("make", "error", "message"),
     [
         (lambda: field_in("a", []), SettingsError, "choices must hold at least one value"),
-        (lambda: field_in("a", "billing"), TypeError, "choices must be several values, got one str"),
+        (lambda: field_in("a", "billing"), TypeError, "choices must be several values, got str"),
         (lambda: field_in(1, ["a"]), TypeError, "name must be a str, got int"),
         (lambda: field_in("a", ["x", "X"], ignore_case=True), SettingsError, "differ in more than case"),
+        (lambda: field_in("a", None), TypeError, "choices must be several values, got NoneType"),
+        (lambda: field_in("a", 5), TypeError, "choices must be several values, got int"),
+        (lambda: field_in("a", ["x"], ignore_case="no"), TypeError, "ignore_case must be True or False, got str"),
+        (lambda: from_jsonschema({"$ref": "http://127.0.0.1:9/s"}), SettingsError, "is not fetched"),
+        (lambda: from_jsonschema({"$ref": "file:///etc/hostname"}), SettingsError, "is not fetched"),
         (lambda: all_of(), SettingsError, "at least one validator"),
         (lambda: all_of(None), TypeError, "got None among them"),
         (lambda: all_of(3), TypeError, "validator must be None, a callable, .* got int"),

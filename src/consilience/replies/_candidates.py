@@ -38,12 +38,12 @@ class Found:
 
     Args:
         text: the reply.
-        read_again: gives the value of the container between two positions.
+        read_again: gives the value of the container between two positions, and whether it was read leniently.
     """
 
     __slots__ = ("_ends", "_read_again", "_starts", "_text", "_values")
 
-    def __init__(self, text: str, read_again: Callable[[int, int], Any]) -> None:
+    def __init__(self, text: str, read_again: Callable[[int, int, bool], Any]) -> None:
         self._text = text
         self._read_again = read_again
         self._starts = array("q")
@@ -99,5 +99,6 @@ class Found:
     def _candidate(self, index: int) -> Candidate:
         start, flagged = self._starts[index], self._ends[index]
         end = flagged >> 2
-        value = self._values[index] if index in self._values else self._read_again(start, end)
-        return Candidate(value, start, end, bool(flagged & 2), bool(flagged & 1))
+        repaired = bool(flagged & 1)
+        value = self._values[index] if index in self._values else self._read_again(start, end, repaired)
+        return Candidate(value, start, end, bool(flagged & 2), repaired)

@@ -21,7 +21,7 @@ from ._lexer import (
     read_string,
 )
 
-__all__ = ["MAX_DEPTH", "ContainerReader", "End", "Frame", "Read"]
+__all__ = ["MAX_DEPTH", "ContainerReader", "End", "Frame", "Read", "is_deeper_than"]
 
 MAX_DEPTH = 200
 """Deepest nesting that is read."""
@@ -147,14 +147,15 @@ class ContainerReader:
         self._fast_failures = 0
         self._comment_close = -2  # end of the "*/" that was found last, -1 for none, -2 before the first search
 
-    def read_again(self, start: int, end: int) -> Any:
+    def read_again(self, start: int, end: int, leniently: bool) -> Any:
         """The value of the container between two positions, which was read before."""
-        try:
-            value, its_end = _C_SCANNERS[True, self.allow_nan](self.text, start)
-        except (ValueError, StopIteration, RecursionError, _NanRefusedError):
-            its_end = -1
-        if its_end == end:
-            return value
+        if not leniently:  # what only leniency reads would make the C scanner fail, which costs more than reading
+            try:
+                value, its_end = _C_SCANNERS[True, self.allow_nan](self.text, start)
+            except (ValueError, StopIteration, RecursionError, _NanRefusedError):
+                its_end = -1
+            if its_end == end:
+                return value
         stack = [Frame(start, self.text[start] == "{")]
         ContainerReader(self.text, self.lenient, self.allow_nan).walk(stack, start + 1)
         return stack[0].value
@@ -198,7 +199,7 @@ class ContainerReader:
 
     def _is_within_limits(self, value: Any, start: int, end: int) -> bool:
         brackets = self.text.count("{", start, end) + self.text.count("[", start, end)
-        too_deep = brackets > MAX_DEPTH and _is_deeper_than(value, MAX_DEPTH)
+        too_deep = brackets > MAX_DEPTH and is_deeper_than(value, MAX_DEPTH)
         many_digits = end - start > lexer.MAX_DIGITS and lexer.LONG_NUMBER.search(self.text, start, end)
         if too_deep or many_digits:
             self._fast_from = end
@@ -206,6 +207,12 @@ class ContainerReader:
         return True
 
     # -- with a stack of our own ---------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Forget the walk before: a new one begins."""
+        self.slip = False
+        self.last_string = -1
+        self.only_child = None
 
     def walk(self, stack: list[Frame], position: int) -> tuple[End, int]:
         """Walk through open containers until the outermost closes, or something is in the way, or the text ends.
@@ -329,7 +336,7 @@ def _token_start(token: re.Match[str]) -> int:
     return token.start(lexer.INTEGER if lexer.INTEGER <= index <= lexer.EXPONENT else index)
 
 
-def _is_deeper_than(value: Any, depth: int) -> bool:
+def is_deeper_than(value: Any, depth: int) -> bool:
     """True when containers are nested more than ``depth`` deep; level by level, without recursion."""
     level = [value]
     for _ in range(depth):

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 from .._canonical import canonical_text
 from .._errors import SettingsError
 from ._candidates import Candidate
+from ._containers import ContainerReader
+from ._lexer import read_string
 from ._repair import load_repairer, repaired_candidates
-from ._scanner import Scan, scan
+from ._scanner import Scan, read_plain, scan_with
 from ._validation import Rejected, as_validator, validate
 
 __all__ = ["Reading", "Repair", "check_repair", "extract_json", "iter_json_candidates", "read"]
@@ -29,14 +29,20 @@ class Reading:
 
     Args:
         sections: scans of the reply, or of parts of it with the place where each begins.
+        only: the only candidate, if the reply is nothing but that.
     """
 
-    __slots__ = ("_allow_nan", "_repair", "_sections")
+    __slots__ = ("_allow_nan", "_completes", "_only", "_repairs", "_sections", "_texts")
 
-    def __init__(self, sections: Sequence[_Section], repair: Repair, allow_nan: bool) -> None:
+    def __init__(
+        self, sections: Sequence[_Section], repair: Repair, allow_nan: bool, only: Candidate | None = None
+    ) -> None:
         self._sections = sections
-        self._repair = repair
+        self._only = only
+        self._repairs = repair is True or repair == "truncated"
+        self._completes = repair == "truncated"
         self._allow_nan = allow_nan
+        self._texts: set[str] = set()  # of the candidates handed out: what a validator does to them comes too late
 
     @property
     def truncated(self) -> bool:
@@ -49,22 +55,39 @@ class Reading:
 
         Fenced blocks first, then objects, then arrays, each in order of place and none twice.
         """
-        if len(self._sections) == 1 and len(self._sections[0].scanned.found) < 2:
+        if self._only:
+            return (self._only,)
+        found = sum(len(section.scanned.found) for section in self._sections)
+        if found < 2 and not self._repairs:
+            return self.occurrences
+        self._texts = set()
+        return _without_duplicates(self.occurrences, self._texts)
+
+    @property
+    def occurrences(self) -> Iterable[Candidate]:
+        """The same with duplicates, each in its own place."""
+        if self._only:
+            return (self._only,)
+        if len(self._sections) == 1:
             return self._sections[0].candidates()
-        return _without_duplicates(
-            (candidate for section in self._sections for candidate in section.candidates()), set()
-        )
+        return (candidate for section in self._sections for candidate in section.candidates())
 
     def last_resort(self) -> Iterator[Candidate]:
-        """Yield what json-repair makes of broken pieces; nothing unless ``repair`` is True or "truncated"."""
-        if self._repair is True or self._repair == "truncated":
-            seen = {canonical_text(candidate.value) for candidate in self.candidates}
-            yield from _without_duplicates(self._repaired(), seen)
+        """Yield what json-repair makes of broken pieces; nothing unless ``repair`` is True or "truncated".
+
+        To be asked after the candidates, of which it repeats none.
+        """
+        if self._repairs:
+            yield from _without_duplicates(self._repaired(), self._texts)
 
     def _repaired(self) -> Iterator[Candidate]:
         for section in self._sections:
             repaired = repaired_candidates(
-                section.text, section.scanned, allow_nan=self._allow_nan, truncated=self._repair == "truncated"
+                section.text,
+                section.scanned,
+                allow_nan=self._allow_nan,
+                truncated=self._completes,
+                reasoning=section.reasoning,
             )
             yield from map(section.place, repaired)
 
@@ -75,6 +98,7 @@ class _Section(NamedTuple):
     text: str
     scanned: Scan
     offset: int
+    reasoning: bool
 
     def candidates(self) -> Iterable[Candidate]:
         found = self.scanned.found.in_order()
@@ -86,39 +110,50 @@ class _Section(NamedTuple):
 
 def read(text: str, *, repair: Repair = False, allow_nan: bool = True) -> Reading:
     """Read one reply: find its candidates and whether it was cut off. Arguments as in ``extract_json``; not checked."""
-    inner = _text_of_string(text) if _BEGINS_STRING.match(text) else None
+    lenient = repair is not False
+    if _BEGINS_STRING.match(text):
+        return _read_string(text, repair, allow_nan)
+    reader = ContainerReader(text, lenient, allow_nan)
+    only = read_plain(reader)
+    if only:
+        return Reading((), repair, allow_nan, only)
+    return Reading(_sections(reader), repair, allow_nan)
+
+
+def _read_string(text: str, repair: Repair, allow_nan: bool) -> Reading:
+    """Read a reply that begins with a quote: what it says if it is one JSON string that holds JSON, else what it is."""
+    lenient = repair is not False
+    inner = _text_of_string(text, lenient)
     if inner is not None:
-        sections = _sections(inner, repair is not False, allow_nan)
-        if any(section.scanned.found for section in sections):
+        sections = _sections(ContainerReader(inner, lenient, allow_nan))
+        if any(section.scanned.found or section.scanned.pieces for section in sections):
             return Reading(sections, repair, allow_nan)
-    return Reading(_sections(text, repair is not False, allow_nan), repair, allow_nan)
+    return Reading(_sections(ContainerReader(text, lenient, allow_nan)), repair, allow_nan)
 
 
-def _sections(text: str, lenient: bool, allow_nan: bool) -> Sequence[_Section]:
-    scanned = scan(text, lenient=lenient, allow_nan=allow_nan)
+def _sections(reader: ContainerReader) -> Sequence[_Section]:
+    text = reader.text
+    scanned = scan_with(reader)
     if not scanned.reasoning or scanned.found or scanned.pieces:
-        return (_Section(text, scanned, 0),)
+        return (_Section(text, scanned, 0, True),)
     # Nothing outside the reasoning holds JSON, not even broken JSON: read inside.
-    blocks = [(start, text[start:end]) for start, end in scanned.reasoning]
-    return [
-        _Section(block, scan(block, lenient=lenient, allow_nan=allow_nan, reasoning=False), start)
-        for start, block in blocks
-    ]
+    sections = []
+    for start, end in scanned.reasoning:
+        block = ContainerReader(text[start:end], reader.lenient, reader.allow_nan)
+        sections.append(_Section(block.text, scan_with(block, reasoning=False), start, False))
+    return sections
 
 
-def _text_of_string(text: str) -> str | None:
+def _text_of_string(text: str, lenient: bool) -> str | None:
     """The text inside a reply that is one JSON string."""
     stripped = text.strip(" \t\r\n\ufeff")
-    if len(stripped) < 4 or stripped[0] != '"' or stripped[-1] != '"':
+    if len(stripped) < 4 or stripped[-1] != '"':
         return None
-    try:
-        inner = json.loads(stripped)
-    except ValueError:
-        return None
-    return inner if isinstance(inner, str) else None
+    string = read_string(stripped, 0, lenient)
+    return string.value if string.end == len(stripped) else None
 
 
-def _without_duplicates(candidates: Iterator[Candidate], seen: set[str]) -> Iterator[Candidate]:
+def _without_duplicates(candidates: Iterable[Candidate], seen: set[str]) -> Iterator[Candidate]:
     for candidate in candidates:
         text = canonical_text(candidate.value)
         if text not in seen:
@@ -128,7 +163,7 @@ def _without_duplicates(candidates: Iterator[Candidate], seen: set[str]) -> Iter
 
 def check_repair(repair: object) -> None:
     """Raise for a level of reading that does not exist, or whose library is not installed."""
-    if isinstance(repair, bool) or repair in ("lenient", "truncated"):
+    if isinstance(repair, bool) or (isinstance(repair, str) and repair in ("lenient", "truncated")):
         if repair is True or repair == "truncated":
             load_repairer()
         return
@@ -136,6 +171,8 @@ def check_repair(repair: object) -> None:
 
 
 def _check_arguments(text: object, repair: object, allow_nan: object) -> None:
+    if type(text) is str and repair is False and allow_nan is True:  # the usual call
+        return
     if not isinstance(text, str):
         raise TypeError(f"text must be a str, got {type(text).__name__}")
     if not isinstance(allow_nan, bool):
@@ -172,13 +209,10 @@ def iter_json_candidates(text: str, *, repair: Repair = False, allow_nan: bool =
 
 
 def _values(text: str, repair: Repair, allow_nan: bool) -> Iterator[Any]:
-    for candidate in _candidates(text, repair, allow_nan):
-        yield candidate.value
-
-
-def _candidates(text: str, repair: Repair, allow_nan: bool) -> Iterator[Candidate]:
     reading = read(text, repair=repair, allow_nan=allow_nan)
-    return chain(reading.candidates, reading.last_resort())
+    for candidates in (reading.candidates, reading.last_resort()):
+        for candidate in candidates:
+            yield candidate.value
 
 
 def extract_json(text: str, validator: Any = None, *, repair: Repair = False, allow_nan: bool = True) -> Any:
@@ -210,11 +244,13 @@ def extract_json(text: str, validator: Any = None, *, repair: Repair = False, al
     """
     _check_arguments(text, repair, allow_nan)
     check = as_validator(validator)
-    for candidate in _candidates(text, repair, allow_nan):
-        if check is None:
-            return candidate.value
-        try:
-            return validate(check, candidate.value)
-        except Rejected:
-            continue
+    reading = read(text, repair=repair, allow_nan=allow_nan)
+    for candidates in (reading.candidates, reading.last_resort()):
+        for candidate in candidates:
+            if check is None:
+                return candidate.value
+            try:
+                return validate(check, candidate.value)
+            except Rejected:
+                continue
     return None

@@ -60,13 +60,22 @@ _BROKEN_QUOTED = {quote: re.compile("%s|%s" % (_BROKEN, quote)) for quote in _OT
 _CLOSING_STOPS = {quote: re.compile(r"%s|\n|\\[^\n]?" % closing) for quote, closing in _OTHER_QUOTES.items()}
 _AFTER_STRING = re.compile(r"[ \t]{0,20}(?:[,:}\]]|\r?\n|\Z)")
 
-_INFO = re.compile(r"[ \t]*[^\s{\[`~]*[ \t]*")
-BODY = re.compile(r"[^\n]{0,200}\n\s*")
+_INFO = re.compile(r"[ \t]*(?:\{[.=]?[A-Za-z][A-Za-z0-9_.+-]{0,20}\}|[^\s{\[`~]*)[ \t]*")
+_INFO_WITHIN_LINE = re.compile(r"[A-Za-z0-9_+#-]{0,20}[ \t]*(?=[\r\n{\[])")
+BODY = re.compile(r"[^\n]{0,200}\n[\s\ufeff]*")
+BODY_COMMENT = re.compile(r"(?://[^\n]{0,200}\n|/\*[^*]{0,200}\*/)[\s\ufeff]*")
+# A reply that is nothing but JSON, bare or in one fence.
+PLAIN_BEGINNING = re.compile(
+    r"[ \t\r\n\ufeff]*(?:(```+|~~~+)[ \t]*[A-Za-z0-9_+#.-]*[ \t]*\r?\n?[ \t\r\n\ufeff]*)?(?=[{\[])"
+)
+PLAIN_END = re.compile(r"[ \t\r\n]*(?:(```+|~~~+)[ \t\r\n]*)?\Z")
 FENCE_END = re.compile(r"\s*(?:(```+|~~~+)|\Z)")
-REST_OF_LINE_BLANK = re.compile(r"[ \t]*(?:\r?\n|\Z)")
+REST_OF_LINE_BLANK = re.compile(r"[ \t]*(?:\r|\n|\Z)")
+_LONGEST_INDENT = 40
+_LINE_BEGINNING = re.compile(r"[ \t>*+\ufeff-]*(?:[0-9]{1,3}[.)][ \t]*)?\Z")
 
 # An opening that is not JSON but plainly meant as an object (a key and its colon in other quotes or none) or as a list.
-_OTHER_QUOTED = r"""(?:'[^'\n]{0,200}'|[“”„‟][^“”„‟\n]{0,200}[“”‟]|[‘’][^‘’\n]{0,200}’|`[^`\n]{0,200}`)"""
+_OTHER_QUOTED = r"""(?:'[^'\n]{0,200}'|[“”„‟][^“”„‟"\n]{0,200}["“”‟]|[‘’‚][^‘’'\n]{0,200}['‘’]|`[^`\n]{0,200}`)"""
 _ESCAPED_QUOTE = r"&(?:quot|apos|\#34|\#39|\#x22|\#x27);"
 _KEY_LIKE = re.compile(
     r"""%s\s*: | %s | [A-Za-z_$][A-Za-z0-9_$]{0,80}\s*:\s*(?:["'“‘`\[{0-9-]|true|false|null|True|False|None)"""
@@ -99,9 +108,17 @@ def skip_whitespace(text: str, position: int) -> int:
     return _end(_WHITESPACE, text, position)
 
 
-def skip_info(text: str, position: int) -> int:
-    """Past the label of a fence at ``position``."""
-    return _end(_INFO, text, position)
+def skip_info(text: str, fence: int, position: int) -> int:
+    """Past the label, at ``position``, of the fence that begins at ``fence``; -1 when it is no fence after all.
+
+    Within a line of prose only a single word may stand between the fence and the end of the line, or JSON: "wrap it in
+    ``` marks" opens nothing.
+    """
+    line_start = text.rfind("\n", max(fence - _LONGEST_INDENT, 0), fence) + 1
+    if (line_start or fence < _LONGEST_INDENT) and _LINE_BEGINNING.match(text, line_start, fence):
+        return _end(_INFO, text, position)
+    label = _INFO_WITHIN_LINE.match(text, position)
+    return label.end() if label else -1
 
 
 def _end(pattern: re.Pattern[str], text: str, position: int) -> int:

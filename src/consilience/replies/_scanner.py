@@ -2,8 +2,9 @@
 
 A stack holds the open containers. One is *committed* once it has shown structure: ``"key":`` in an object, ``value,``
 in an array. At a character that JSON does not allow, containers that are not committed vanish as prose and the scan
-goes on inside them; committed ones are broken, and what they hold up to their matching close is dropped, because a
-piece of a broken answer is not an answer. Containers that are open and not broken when the text ends are cut off.
+goes on inside them; committed ones are broken (with the arrays that open directly before them), and what they hold up
+to their matching close is dropped, because a piece of a broken answer is not an answer. Containers that are open and
+not broken when the text ends are cut off.
 
 There is no restart from every bracket and no recursion, so a million brackets cost the same per character as anything
 else.
@@ -16,10 +17,10 @@ from typing import Any
 
 from . import _lexer as lexer
 from ._broken import BrokenBrackets
-from ._candidates import Found, Piece
+from ._candidates import Candidate, Found, Piece
 from ._containers import ContainerReader, End, Frame
 
-__all__ = ["Scan", "scan"]
+__all__ = ["Scan", "read_plain", "scan", "scan_with"]
 
 
 @dataclass(slots=True)
@@ -41,14 +42,32 @@ def scan(text: str, *, lenient: bool = False, allow_nan: bool = True, reasoning:
         allow_nan: take NaN, Infinity and -Infinity.
         reasoning: leave out what stands inside reasoning blocks; False reads the tags as any other text.
     """
-    return _Scanner(text, lenient, allow_nan, reasoning).run()
+    return scan_with(ContainerReader(text, lenient, allow_nan), reasoning=reasoning)
+
+
+def scan_with(reader: ContainerReader, *, reasoning: bool = True) -> Scan:
+    """``scan`` with a reader that may have read in the text before."""
+    return _Scanner(reader, reasoning).run()
+
+
+def read_plain(reader: ContainerReader) -> Candidate | None:
+    """The only candidate of a reply that is nothing but JSON, bare or in one fence, as most are; None for any other."""
+    beginning = lexer.PLAIN_BEGINNING.match(reader.text)
+    read = reader.read_fast(beginning.end()) if beginning else None
+    end = lexer.PLAIN_END.match(reader.text, read.end) if read else None
+    if not (beginning and read and end):
+        return None
+    opening, closing = beginning.group(1), end.group(1)
+    if closing and (not opening or opening[0] != closing[0]):
+        return None
+    return Candidate(read.value, beginning.end(), read.end, bool(opening), read.slip)
 
 
 class _Scanner:
-    def __init__(self, text: str, lenient: bool, allow_nan: bool, reasoning: bool) -> None:
-        self.text = text
-        self.reader = ContainerReader(text, lenient, allow_nan)
-        self.found = Found(text, self.reader.read_again)
+    def __init__(self, reader: ContainerReader, reasoning: bool) -> None:
+        self.text = reader.text
+        self.reader = reader
+        self.found = Found(reader.text, reader.read_again)
         self.result = Scan(self.found)
         self.heed_tags = reasoning
         self.fence = ""  # the marker of the fence that is open
@@ -63,7 +82,7 @@ class _Scanner:
             elif mark[0] == "<":
                 position = self._tag(mark, match.start(), match.end())
             else:
-                position = self._fence(mark, match.end())
+                position = self._fence(mark, match.start(), match.end())
         return self.result
 
     # -- prose ---------------------------------------------------------------------------------------------------------
@@ -92,17 +111,21 @@ class _Scanner:
         self.fence = ""
         return end
 
-    def _fence(self, mark: str, end: int) -> int:
+    def _fence(self, mark: str, start: int, end: int) -> int:
         closes = self.fence and mark[0] == self.fence[0] and len(mark) >= len(self.fence)
         if closes and lexer.REST_OF_LINE_BLANK.match(self.text, end):
             self.fence = ""
             return end
+        info_end = lexer.skip_info(self.text, start, end)
+        if info_end < 0:
+            return end
         self.fence = mark
-        info_end = lexer.skip_info(self.text, end)
         if self.text[info_end : info_end + 1] in ("{", "["):
             self.body = info_end
         elif body := lexer.BODY.match(self.text, info_end):
             self.body = body.end()
+            while self.reader.lenient and (comment := lexer.BODY_COMMENT.match(self.text, self.body)):
+                self.body = comment.end()
         return info_end
 
     def _container(self, start: int) -> int:
@@ -117,13 +140,13 @@ class _Scanner:
         if after < 0:
             self._emit_bare(value, start, end, slip)
             return end
-        self.found.add(value, start, end, True, slip, start < self.reader.comments_from)
+        self.found.add(value, start, end, True, slip, slip and start < self.reader.comments_from)
         return after
 
     def _emit_bare(self, value: Any, start: int, end: int, slip: bool) -> None:
         """Keep a container that stands in no fence of its own."""
         if type(value) is dict or not self._is_citation(value, start, end):
-            self.found.add(value, start, end, False, slip, start < self.reader.comments_from)
+            self.found.add(value, start, end, False, slip, slip and start < self.reader.comments_from)
 
     def _fenced_until(self, end: int) -> int:
         """End of the fence whose content ends with the container that ends here, -1 when more follows in it."""
@@ -148,23 +171,22 @@ class _Scanner:
     def _read_slowly(self, start: int) -> int:
         """Read on from a bracket in prose until no container is open; returns where prose goes on."""
         stack = [Frame(start, self.text[start] == "{")]
-        self.reader.slip = False
+        self.reader.begin()
         ended, position = self.reader.walk(stack, start + 1)
         if ended == End.CLOSED:
             return self._emit(stack[0].value, start, position, self.reader.slip)
         if ended == End.CUT_OFF:
             return self._cut_off(start)
         other_spelling = self._commit_other_spelling(stack[-1], position)
-        first = 0 if ended == End.TOO_DEEP else _first_committed(stack)
-        if first == len(stack):
+        broken_frames = len(stack) if ended == End.TOO_DEEP else _count_broken(stack)
+        if not broken_frames:
             return self._vanish(stack[-1], position)
-        broken_start = stack[first].start
-        tag_end = self._last_close_tag(broken_start, position)
+        tag_end = self._close_tag_in_last_string(position)
         if tag_end >= 0:
             return self._forget_before(tag_end)
         quote = lexer.other_quote(self.text, position) if other_spelling else ""
-        broken = BrokenBrackets(self.found, broken_start, quote)
-        broken.push(_brackets(stack[first:], ended == End.TOO_DEEP))
+        broken = BrokenBrackets(self.found, start, quote)
+        broken.push(_brackets(stack, broken_frames))
         return self._read_broken(broken, position)
 
     def _commit_other_spelling(self, top: Frame, position: int) -> bool:
@@ -200,7 +222,7 @@ class _Scanner:
             if opened < 0:
                 return position
             stack = [Frame(opened, self.text[opened] == "{")]
-            self.reader.slip = False
+            self.reader.begin()
             ended, position = self.reader.walk(stack, opened + 1)
             if ended == End.CLOSED:
                 self._emit_bare(stack[0].value, opened, position, self.reader.slip)
@@ -212,10 +234,11 @@ class _Scanner:
 
     def _break_in_broken(self, stack: list[Frame], broken: BrokenBrackets, position: int, too_deep: bool) -> None:
         self._commit_other_spelling(stack[-1], position)
+        broken_frames = len(stack) if too_deep else _count_broken(stack)
         child = self._only_child(stack[-1])
-        if child and not too_deep and _first_committed(stack) == len(stack):
+        if child and not broken_frames:
             self._emit_bare(*child)
-        broken.push(_brackets(stack, too_deep))
+        broken.push(_brackets(stack, broken_frames))
 
     def _skip_to_open(self, broken: BrokenBrackets, position: int) -> tuple[int, int]:
         """Go on to the next bracket in a broken container that must be read slowly: its place, and where to go on.
@@ -252,7 +275,7 @@ class _Scanner:
 
     def _cut_off(self, start: int) -> int:
         """The text ends inside containers that are not broken, the outermost at ``start``."""
-        tag_end = self._last_close_tag(start, len(self.text))
+        tag_end = self._close_tag_in_last_string(len(self.text))
         if tag_end >= 0:
             return self._forget_before(tag_end)
         self._add_piece(start, len(self.text), False)
@@ -262,29 +285,38 @@ class _Scanner:
     def _never_closed(self, broken: BrokenBrackets) -> int:
         """Release the complete objects after the break: nothing shows any more that they belong to the broken one."""
         self.found.drop_arrays_from(broken.first_mark)
-        closing = "}" if self.text[broken.start] == "{" else "]"
-        end = len(self.text.rstrip().rstrip("`~").rstrip())
-        self._add_piece(broken.start, end, self.text[end - 1] == closing)
+        self._add_piece(broken.start, len(self.text), False)
         return len(self.text)
 
-    def _last_close_tag(self, start: int, end: int) -> int:
-        """End of the last ``</think>`` in a container that does not hold together, or -1: its strings prove nothing."""
-        last = -1
-        if self.heed_tags and self.text.find("</", start, end) >= 0:
-            for match in lexer.CLOSE_TAG.finditer(self.text, start, end):
-                last = match.end()
+    def _close_tag_in_last_string(self, end: int) -> int:
+        """End of an unpaired ``</think>`` in the string before the place where a container failed, or -1.
+
+        The string proves nothing: if reasoning ended there, the string's closing quote opened another one.
+        """
+        start = self.reader.last_string
+        if not self.heed_tags or start < 0 or self.text.find("</", start, end) < 0:
+            return -1
+        depth, last = 0, -1
+        for tag in lexer.TAG.finditer(self.text, start, end):
+            depth += -1 if tag.group(1) else 1
+            last = tag.end() if depth < 0 else last
         return last
 
     def _add_piece(self, start: int, end: int, closed: bool) -> None:
         self.result.pieces.append(Piece(start, end, closed, start == self.body))
 
 
-def _first_committed(stack: list[Frame]) -> int:
-    for index, frame in enumerate(stack):
-        if frame.committed:
-            return index
-    return len(stack)
+def _count_broken(stack: list[Frame]) -> int:
+    """How many of the open containers break: the committed ones and all around them.
+
+    An array around a committed container that was not committed itself opened directly before it (prose between the
+    two would have made it vanish), so it is a list whose first item is broken.
+    """
+    for count in range(len(stack), 0, -1):
+        if stack[count - 1].committed:
+            return count
+    return 0
 
 
-def _brackets(frames: list[Frame], all_broken: bool) -> list[tuple[bool, bool]]:
-    return [(frame.is_object, all_broken or frame.committed) for frame in frames]
+def _brackets(frames: list[Frame], broken: int) -> list[tuple[bool, bool]]:
+    return [(frame.is_object, index < broken) for index, frame in enumerate(frames)]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
 from typing import Any
 
 from .._errors import MissingExtraError, SettingsError
@@ -40,9 +42,19 @@ def validate(validator: Validator, record: Any) -> Any:
         raise
     except Exception as error:
         raise Rejected(_describe(error)) from error
-    if verdict is False:
+    if verdict is None or _is_bool(verdict, True):
+        return record
+    if _is_bool(verdict, False):
         raise Rejected("the validator returned False")
-    return record if verdict is None or verdict is True else verdict
+    return verdict
+
+
+def _is_bool(verdict: Any, wanted: bool) -> bool:
+    """Whether the verdict is this boolean, Python's own or numpy's (which a comparison of numpy values gives)."""
+    if verdict is wanted:
+        return True
+    kind = type(verdict)
+    return kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_") and bool(verdict) is wanted
 
 
 def _describe(error: Exception) -> str:
@@ -76,20 +88,20 @@ def as_validator(validator: Any) -> Validator | None:
     return result
 
 
-def field_in(name: str, choices: Iterable[str], *, ignore_case: bool = False) -> Validator:
+def field_in(name: str, choices: Iterable[Any], *, ignore_case: bool = False) -> Validator:
     """Accept a record only if a field holds one of the given values.
 
     Args:
-        name: the field, at the top level of the record.
-        choices: the values allowed.
+        name: the field, at the top level of the record (of a mapping, a pydantic model or a dataclass).
+        choices: the values allowed; members of an enumeration stand for their values.
         ignore_case: compare text without regard to case and outer space, and write the spelling from ``choices`` into
             the record (a copy: the candidate itself is left alone).
 
     Returns:
-        A validator; it rejects records that are no mapping and records that lack the field.
+        A validator; it rejects records without fields and records that lack this one.
 
     Raises:
-        TypeError: ``name`` is not text, or ``choices`` is one text instead of several.
+        TypeError: ``name`` is not text, ``choices`` is not several values, or ``ignore_case`` is no boolean.
         SettingsError: ``choices`` is empty, or two of them differ only in case while ``ignore_case`` is on.
 
     Example:
@@ -99,25 +111,24 @@ def field_in(name: str, choices: Iterable[str], *, ignore_case: bool = False) ->
     """
     if not isinstance(name, str):
         raise TypeError(f"name must be a str, got {type(name).__name__}")
-    if isinstance(choices, str | bytes):
-        raise TypeError(f"choices must be several values, got one {type(choices).__name__}")
-    allowed = list(choices)
+    if isinstance(choices, str | bytes) or not isinstance(choices, Iterable):
+        raise TypeError(f"choices must be several values, got {type(choices).__name__}")
+    if not isinstance(ignore_case, bool):
+        raise TypeError(f"ignore_case must be True or False, got {type(ignore_case).__name__}")
+    allowed = [choice.value if isinstance(choice, Enum) else choice for choice in choices]
     if not allowed:
         raise SettingsError("choices must hold at least one value, got none")
-    folded = {_fold(choice): choice for choice in allowed} if ignore_case else {}
-    if ignore_case and len(folded) < len({_typed(choice) for choice in allowed}):
+    texts = {choice for choice in allowed if isinstance(choice, str)} if ignore_case else set()
+    folded = {_fold(text): text for text in texts}
+    if len(folded) < len(texts):
         raise SettingsError(f"choices must differ in more than case when ignore_case is on, got {allowed!r}")
 
     def check(record: Any) -> Any:
-        if not isinstance(record, Mapping):
-            raise Rejected(f"expected an object with the field {name!r}, got {type(record).__name__}")
-        if name not in record:
-            raise Rejected(f"the field {name!r} is missing")
-        value = record[name]
+        value = _field(record, name)
         if ignore_case and isinstance(value, str):
             choice = folded.get(_fold(value))
             if choice is not None:
-                return record if choice == value else {**record, name: choice}
+                return record if choice == value else _with_field(record, name, choice)
         elif any(type(value) is type(choice) and value == choice for choice in allowed):
             return True
         raise Rejected(f"{name} must be one of {', '.join(map(repr, allowed))}, got {_short(value)}")
@@ -125,12 +136,36 @@ def field_in(name: str, choices: Iterable[str], *, ignore_case: bool = False) ->
     return check
 
 
-def _fold(value: Any) -> Any:
-    return value.strip().casefold() if isinstance(value, str) else _typed(value)
+def _fold(text: str) -> str:
+    return text.strip().casefold()
 
 
-def _typed(value: Any) -> Any:
-    return (type(value), value)
+def _field(record: Any, name: str) -> Any:
+    """The value of a field, or of the enumeration's member that it holds."""
+    if isinstance(record, Mapping):
+        present, value = name in record, record.get(name)
+    elif _has_fields(record):
+        present, value = hasattr(record, name), getattr(record, name, None)
+    else:
+        raise Rejected(f"expected an object with the field {name!r}, got {type(record).__name__}")
+    if not present:
+        raise Rejected(f"the field {name!r} is missing")
+    return value.value if isinstance(value, Enum) else value
+
+
+def _has_fields(record: Any) -> bool:
+    return not isinstance(record, type) and (
+        dataclasses.is_dataclass(record) or isinstance(getattr(type(record), "model_fields", None), Mapping)
+    )
+
+
+def _with_field(record: Any, name: str, value: str) -> Any:
+    """A copy of the record with another spelling in one field."""
+    if isinstance(record, Mapping):
+        return {**record, name: value}
+    if dataclasses.is_dataclass(record) and not isinstance(record, type):
+        return dataclasses.replace(record, **{name: value})
+    return record.model_copy(update={name: value})
 
 
 def _short(value: Any) -> str:
@@ -158,7 +193,7 @@ def all_of(*validators: Any) -> Validator:
     """
     if not validators:
         raise SettingsError("all_of needs at least one validator, got none")
-    if None in validators:
+    if any(each is None for each in validators):
         raise TypeError("validators must be validators, got None among them")
     chain = [check for check in map(as_validator, validators) if check]
 
@@ -193,14 +228,25 @@ def from_pydantic(model: Any) -> Validator:
 
     if not (isinstance(model, type) and issubclass(model, BaseModel)):
         raise TypeError(f"model must be a pydantic model class, got {_short(model)}")
+    strict = bool(model.model_config.get("strict"))
 
     def check(record: Any) -> Any:
         try:
             return model.model_validate(record)
         except ValidationError as error:
+            if strict and isinstance(record, dict | list):
+                return _from_json(model, record, error)
             raise Rejected(_pydantic_message(error)) from error
 
     return check
+
+
+def _from_json(model: Any, record: Any, refusal: Any) -> Any:
+    """A strict model takes dates and enumerations as text only where it knows that they come from JSON, as here."""
+    try:
+        return model.model_validate_json(json.dumps(record))
+    except ValueError:
+        raise Rejected(_pydantic_message(refusal)) from refusal
 
 
 def _pydantic_message(error: Any) -> str:
@@ -234,7 +280,7 @@ def from_jsonschema(schema: Mapping[str, Any]) -> Validator:
     except ImportError:
         raise MissingExtraError("jsonschema", "jsonschema-rs", "a JSON Schema validator") from None
     try:
-        compiled = jsonschema_rs.validator_for(dict(schema))
+        compiled = jsonschema_rs.validator_for(dict(schema), retriever=_refuse_to_retrieve)
     except Exception as error:
         raise SettingsError(f"schema must be a valid JSON Schema, got {_short(dict(schema))}: {error}") from error
 
@@ -246,6 +292,10 @@ def from_jsonschema(schema: Mapping[str, Any]) -> Validator:
         raise Rejected(f"{place}: {first.message}" if place else first.message)
 
     return check
+
+
+def _refuse_to_retrieve(uri: str) -> Any:
+    raise ValueError(f"the schema must hold what it refers to; {uri} is not fetched")
 
 
 def _as_json(record: Any) -> Any:

@@ -179,7 +179,9 @@ class Judge:
     def _first_accepted(self, reading: Reading) -> tuple[_Accepted | _Refusal, bool]:
         verdict: _Accepted | _Refusal = _NO_JSON
         ambiguous = False
-        for candidate in reading.candidates:
+        # Furthest down counts the place of a repetition, too.
+        candidates = reading.occurrences if self._settings.prefer == "last" else reading.candidates
+        for candidate in candidates:
             tried = self._try(candidate.value, candidate.repaired, candidate.start)
             if isinstance(tried, _Refusal):
                 verdict = _further(verdict, tried)
