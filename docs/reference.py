@@ -33,6 +33,18 @@ CHAPTERS: dict[str, tuple[ModuleType, tuple[str, ...]]] = {
             "coerce_confidence",
         ),
     ),
+    "Consolidation": (
+        consilience,
+        (
+            "NoisyORConsolidator",
+            "consolidate",
+            "Consolidation",
+            "ConsolidatedTriple",
+            "ConsolidatedClaim",
+            "ProvenanceRecord",
+            "Contradiction",
+        ),
+    ),
     "Drawing and stopping": (consilience, ("retrying", "when_settled", "StoppingRule", "TallyState")),
     "Errors": (consilience, ("ConsilienceError", "SettingsError", "MissingExtraError", "AbstainError")),
     "Testing": (

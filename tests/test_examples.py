@@ -19,6 +19,7 @@ NAMES = [
     "intent_paraphrases",
     "async_concurrency",
     "coverage_simulation",
+    "consolidate_facts",
 ]
 
 

@@ -12,6 +12,15 @@ records become votes (judging), votes are counted and decided (quorum, ties, abs
 from ._errors import AbstainError, ConsilienceError, MissingExtraError, SettingsError
 from ._version import __version__
 from .drawing import retrying
+from .evidence import (
+    ConsolidatedClaim,
+    ConsolidatedTriple,
+    Consolidation,
+    Contradiction,
+    NoisyORConsolidator,
+    ProvenanceRecord,
+    consolidate,
+)
 from .replies import (
     Reply,
     all_of,
@@ -41,9 +50,15 @@ from .voting import (
 __all__ = [
     "AbstainError",
     "ConsilienceError",
+    "ConsolidatedClaim",
+    "ConsolidatedTriple",
+    "Consolidation",
+    "Contradiction",
     "Failure",
     "MissingExtraError",
+    "NoisyORConsolidator",
     "Paraphrases",
+    "ProvenanceRecord",
     "Reason",
     "Reply",
     "Sample",
@@ -57,6 +72,7 @@ __all__ = [
     "avote",
     "ballot",
     "coerce_confidence",
+    "consolidate",
     "extract_json",
     "field_in",
     "from_jsonschema",
