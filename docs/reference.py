@@ -33,6 +33,55 @@ CHAPTERS: dict[str, tuple[ModuleType, tuple[str, ...]]] = {
             "coerce_confidence",
         ),
     ),
+    "Consensus": (
+        consilience,
+        (
+            "consensus",
+            "aconsensus",
+            "merge",
+            "JSONConsensus",
+            "ConsensusSettings",
+            "ConsensusResult",
+            "ConsensusReason",
+            "FieldConsensus",
+            "Status",
+            "Candidate",
+            "ReviewItem",
+            "WorkflowAnalyticsCollector",
+        ),
+    ),
+    "Comparators and constraints": (
+        consilience,
+        (
+            "Comparator",
+            "Exact",
+            "Normalized",
+            "Similar",
+            "Tolerance",
+            "Ignore",
+            "Keyed",
+            "Ordered",
+            "Unordered",
+            "constraint",
+            "Constraint",
+        ),
+    ),
+    "Conflict resolvers": (
+        consilience,
+        (
+            "default_conflict_resolver",
+            "prefer_leading_resolver",
+            "prefer_most_common_resolver",
+            "SimilarityClusterResolver",
+            "NumericResolver",
+            "by_type",
+            "by_path",
+            "Resolver",
+            "Conflict",
+            "OMIT",
+        ),
+    ),
+    "Paths": (consilience, ("Path", "flatten", "unflatten")),
     "Consolidation": (
         consilience,
         (
@@ -96,9 +145,9 @@ def _entry(name: str, value: Any) -> Iterator[str]:
 
 def _signature(name: str, value: Any) -> str | None:
     """How it is called; None for what only the library makes, and for what is not called."""
-    if inspect.isclass(value) and is_dataclass(value):
+    if inspect.isclass(value) and is_dataclass(value) and not _writes_its_own_init(value):
         return None if _only_read(value) else _call(name, _dataclass_arguments(value))
-    if inspect.isclass(value) and not _has_own_arguments(value):
+    if (inspect.isclass(value) and not _has_own_arguments(value)) or not callable(value):
         return None
     return _call(name, list(_arguments(list(inspect.signature(value).parameters.values()))))
 
@@ -108,6 +157,11 @@ def _only_read(value: Any) -> bool:
     return "Attributes:" in (value.__doc__ or "") or any(field.name.startswith("_") for field in fields(value))
 
 
+def _writes_its_own_init(value: Any) -> bool:
+    """Whether a dataclass takes other arguments than its fields."""
+    return not value.__dataclass_params__.init
+
+
 def _has_own_arguments(value: Any) -> bool:
     owner = next(base for base in value.__mro__ if "__init__" in vars(base))
     return owner.__module__.startswith("consilience") and not getattr(value, "_is_protocol", False)
@@ -115,7 +169,7 @@ def _has_own_arguments(value: Any) -> bool:
 
 def _dataclass_arguments(value: Any) -> list[str]:
     own = [field for field in fields(value) if field.init]
-    keyword_only = ["*"] if own[0].kw_only else []
+    keyword_only = ["*"] if own and own[0].kw_only else []
     return keyword_only + [_argument(field.name, field.default, MISSING) for field in own]
 
 
@@ -126,6 +180,9 @@ def _arguments(parameters: list[inspect.Parameter]) -> Iterator[str]:
             keyword_only = True
             yield f"*{parameter.name}"
             continue
+        if parameter.kind is parameter.VAR_KEYWORD:
+            yield f"**{parameter.name}"
+            continue
         if parameter.kind is parameter.KEYWORD_ONLY and not keyword_only:
             keyword_only = True
             yield "*"
@@ -135,7 +192,7 @@ def _arguments(parameters: list[inspect.Parameter]) -> Iterator[str]:
 def _argument(name: str, default: Any, empty: Any) -> str:
     if default is empty:
         return name
-    return f"{name}={default.__name__ if inspect.isclass(default) else repr(default)}"
+    return f"{name}={getattr(default, '__name__', repr(default))}"
 
 
 def _call(name: str, arguments: list[str]) -> str:
@@ -240,14 +297,14 @@ def _text_of(statement: ast.stmt) -> str | None:
 
 
 def _members(class_name: str, value: type) -> Iterator[str]:
-    """Properties and methods, those of private bases included."""
+    """Properties and methods, those of private bases included; what has no docstring of its own is told at its base."""
     owners = [base for base in reversed(value.__mro__) if base.__module__.startswith("consilience")]
     members = {name: getattr(value, name) for owner in owners for name in vars(owner) if not name.startswith("_")}
     properties = {name: member for name, member in members.items() if isinstance(member, property)}
     if properties:
         yield "\n".join(f"- `.{name}`: {_summary(member)}" for name, member in properties.items()) + "\n"
     for name, member in members.items():
-        if inspect.isfunction(member) or inspect.ismethod(member):
+        if (inspect.isfunction(member) or inspect.ismethod(member)) and member.__doc__:
             yield f"#### {class_name}.{name}\n"
             arguments = [part for part in inspect.signature(member).parameters.values() if part.name != "self"]
             yield f"```text\n{_call(name, list(_arguments(arguments)))}\n```\n"

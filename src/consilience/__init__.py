@@ -1,12 +1,16 @@
-"""Several noisy answers of language models in; one decision or a reasoned abstention out.
+"""Several noisy answers of language models in; one decision, one merged record or a reasoned abstention out.
 
-    from consilience import vote
+    from consilience import consensus, vote
 
     result = vote(sampler, "I was charged twice.", n=5, key="team")
     result.value if result.decided else result.reason
 
+    result = consensus(sampler, "Two mugs to Bern, please.", n=5)
+    result.value, result.needs_review(below=0.8)
+
 The stages of a vote, each with its own room: prompts become replies (drawing), replies become records (reading),
-records become votes (judging), votes are counted and decided (quorum, ties, abstention).
+records become votes (judging), votes are counted and decided (quorum, ties, abstention). A consensus draws and reads
+in the same way, and decides every field of the record on its own (merging).
 """
 
 from ._errors import AbstainError, ConsilienceError, MissingExtraError, SettingsError
@@ -20,6 +24,44 @@ from .evidence import (
     NoisyORConsolidator,
     ProvenanceRecord,
     consolidate,
+)
+from .merging import (
+    OMIT,
+    Candidate,
+    Comparator,
+    Conflict,
+    ConsensusReason,
+    ConsensusResult,
+    ConsensusSettings,
+    Constraint,
+    Exact,
+    FieldConsensus,
+    Ignore,
+    JSONConsensus,
+    Keyed,
+    Normalized,
+    NumericResolver,
+    Ordered,
+    Path,
+    Resolver,
+    ReviewItem,
+    Similar,
+    SimilarityClusterResolver,
+    Status,
+    Tolerance,
+    Unordered,
+    WorkflowAnalyticsCollector,
+    aconsensus,
+    by_path,
+    by_type,
+    consensus,
+    constraint,
+    default_conflict_resolver,
+    flatten,
+    merge,
+    prefer_leading_resolver,
+    prefer_most_common_resolver,
+    unflatten,
 )
 from .replies import (
     Reply,
@@ -48,38 +90,74 @@ from .voting import (
 )
 
 __all__ = [
+    "OMIT",
     "AbstainError",
+    "Candidate",
+    "Comparator",
+    "Conflict",
+    "ConsensusReason",
+    "ConsensusResult",
+    "ConsensusSettings",
     "ConsilienceError",
     "ConsolidatedClaim",
     "ConsolidatedTriple",
     "Consolidation",
+    "Constraint",
     "Contradiction",
+    "Exact",
     "Failure",
+    "FieldConsensus",
+    "Ignore",
+    "JSONConsensus",
+    "Keyed",
     "MissingExtraError",
     "NoisyORConsolidator",
+    "Normalized",
+    "NumericResolver",
+    "Ordered",
     "Paraphrases",
+    "Path",
     "ProvenanceRecord",
     "Reason",
     "Reply",
+    "Resolver",
+    "ReviewItem",
     "Sample",
     "SettingsError",
+    "Similar",
+    "SimilarityClusterResolver",
+    "Status",
     "StoppingRule",
     "TallyState",
+    "Tolerance",
+    "Unordered",
     "VoteResult",
     "VoteSettings",
+    "WorkflowAnalyticsCollector",
     "__version__",
+    "aconsensus",
     "all_of",
     "avote",
     "ballot",
+    "by_path",
+    "by_type",
     "coerce_confidence",
+    "consensus",
     "consolidate",
+    "constraint",
+    "default_conflict_resolver",
     "extract_json",
     "field_in",
+    "flatten",
     "from_jsonschema",
     "from_pydantic",
     "iter_json_candidates",
+    "merge",
+    "prefer_leading_resolver",
+    "prefer_most_common_resolver",
     "retrying",
     "tally",
+    "unflatten",
     "vote",
     "when_settled",
 ]
