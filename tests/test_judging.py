@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import threading
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from pydantic import BaseModel
 
 from consilience.replies._reply import Reply
 from consilience.voting import Failure, Sample, VoteSettings, tally
+from consilience.voting._copies import _copied_containers, private_copy
 from consilience.voting._judging import Judge, Origin
 
 
@@ -253,3 +255,72 @@ def test_records_that_raise_at_every_touch_do_not_raise_here() -> None:
     assert result.explain()
     assert result._repr_html_()
     assert tally([{"a": 1}], validator=lambda record: Loud(), min_valid=0).num_samples == 1
+
+
+def _marked(record: Any) -> None:
+    """A validator that edits in place, the record itself and what is inside it."""
+    if isinstance(record, dict):
+        record["team"] += "!"
+        record["seen"][0].append("marked")
+    else:
+        record.team += "!"
+
+
+@pytest.mark.parametrize("make", [lambda: {"team": "a", "seen": [[]]}, lambda: Ticket(team="a"), lambda: Label("a")])
+@pytest.mark.parametrize("wrap", [lambda content: content, Reply])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"validator": _marked},
+        {"key": lambda record: (_marked(record), getattr(record, "team", None) or record["team"])[1]},
+        {"key": (lambda record: (_marked(record), getattr(record, "team", None) or record["team"])[1],)},
+        {"key": None, "normalize": lambda vote: _marked(vote)},
+    ],
+    ids=["validator", "key", "tuple of keys", "normalize"],
+)
+def test_functions_that_edit_in_place_leave_the_reply_as_it_was(make: Any, wrap: Any, options: dict[str, Any]) -> None:
+    content = make()
+    result = tally([wrap(content)] * 3, **{"key": "team", **options})
+    assert content == make()
+    assert result.num_valid == 3
+    assert len(result.counts) == 1
+    again = tally(result, **{"key": "team", **options})
+    assert again.counts == result.counts
+    assert again.samples[0].raw == wrap(make())
+
+
+def test_what_cannot_be_copied_deeply_is_copied_as_far_as_it_goes() -> None:
+    lock = threading.Lock()
+    record: dict[str, Any] = {"team": "a", "seen": [[]], "lock": lock}
+    record["self"] = record["seen"].append(record) or record
+    deep: Any = {}
+    for _ in range(50_000):
+        deep = {"a": deep}
+    for content in (record, {"team": "a", "seen": [[]], "deep": deep}):
+        sample = judge(content, validator=_marked)
+        assert sample.vote == "a!"
+        assert content["team"] == "a"
+        assert content["seen"][0] == []
+    copied = private_copy(record)
+    assert copied["lock"] is lock
+    assert copied["self"] is copied
+    assert copied["seen"][1] is copied
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@given(JSON_VALUES)
+def test_copied_containers_are_equal_and_share_none(value: Any) -> None:
+    def containers(root: Any) -> set[int]:
+        inside = root.values() if isinstance(root, dict) else root if isinstance(root, list) else ()
+        own = {id(root)} if isinstance(root, (dict, list)) else set()
+        return own.union(*map(containers, inside))
+
+    copied = _copied_containers(value)
+    assert copied == value
+    assert not containers(copied) & containers(value)

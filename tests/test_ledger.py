@@ -373,3 +373,60 @@ def test_a_pending_call_with_a_lower_index_can_win_a_tie_for_an_answer_with_more
     said = [Said(teams.get(index), sources[index % 4]) for index in range(10)]
     result = run(said, settings, [1, 2, 3, 5, 9, 4, 6, 7, 8, 0], sources)
     assert (result.value, result.num_samples) == ("b", 10)
+
+
+def fewest_calls(n: int, sources: int, known: bool, settings: VoteSettings) -> int:
+    """After how many agreeing replies every completion comes to the same, by trying them all."""
+    for drawn in range(1, n):
+        said = [(index, Said("x", str(index % sources))) for index in range(drawn)]
+        choices = {}
+        for index in range(drawn, n):
+            names = [str(index % sources)] if known else [*{each.source for _, each in said}, f"new {index}"]
+            choices[index] = [Said(vote, name) for vote in ("x", "y", FAILED) for name in names]
+        winners = (plain_decision([*said, *rest], settings)[1] for rest in completions(list(range(drawn, n)), choices))
+        if len(set(itertools.islice(unique(winners), 2))) == 1:
+            return drawn
+    return n
+
+
+def unique(values: Iterable[Any]) -> Iterator[Any]:
+    seen = set()
+    for value in values:
+        if value not in seen:
+            seen.add(value)
+            yield value
+
+
+@pytest.mark.parametrize("count_failures", [True, False])
+@pytest.mark.parametrize("abstain_on_tie", [True, False])
+@pytest.mark.parametrize("known", [True, False])
+def test_agreeing_sources_cost_exactly_the_fewest_calls(
+    known: bool, abstain_on_tie: bool, count_failures: bool
+) -> None:
+    for n, sources, min_agreement in itertools.product((3, 5, 7 if known else 4), (2, 3, 4), (0.5, 0.6, 2 / 3, 1)):
+        settings = VoteSettings(
+            n=n,
+            key="v",
+            early_stop=True,
+            one_vote_per_source=True,
+            min_agreement=min_agreement,
+            abstain_on_tie=abstain_on_tie,
+            count_failures=count_failures,
+        )
+        fewest = fewest_calls(n, sources, known, settings)
+        names = tuple(str(number) for number in range(sources))
+        for concurrency in (1, 3, n):
+            made = calls_of_agreeing(settings, names, known, concurrency)
+            assert made == fewest, (n, sources, min_agreement, concurrency)
+
+
+def calls_of_agreeing(settings: VoteSettings, names: tuple[str, ...], known: bool, concurrency: int) -> int:
+    ledger = new_ledger(settings, names if known else None)
+    flying: list[Call] = []
+    while not ledger.finished:
+        while len(flying) < concurrency and (call := ledger.next_call()) is not None:
+            flying.append(call)
+        call = flying.pop(0)
+        ledger.receive(Outcome(call, Said("x", names[call.index % len(names)]).reply))
+    assert not flying
+    return finish(ledger).num_samples

@@ -287,3 +287,11 @@ def test_one_info_line_a_result_and_one_debug_line_a_sample(caplog: pytest.LogCa
         caplog.clear()
         tally(["no"])
     assert not caplog.records
+
+
+def test_the_commonest_error_is_that_of_the_commonest_type() -> None:
+    errors = [RuntimeError("once"), *[PermissionError(f"request {number}: no such key") for number in range(4)]]
+    detail = tally(['{"a": 1}', *errors], key="a").detail
+    assert detail.endswith("most often: sampler_error: PermissionError: request 0: no such key")
+    mixed = tally([RuntimeError("a"), PermissionError("b"), "no", "no"], key="a").detail
+    assert mixed.endswith("most often: no_json: the reply holds no JSON object or array")

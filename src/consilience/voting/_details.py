@@ -8,7 +8,7 @@ from typing import Any
 
 from ._excerpts import excerpt, excerpt_value
 from ._quorum import Decision
-from ._reasons import Reason
+from ._reasons import Failure, Reason
 from ._sample import Sample
 from ._settings import VoteSettings
 from ._weights import UNIT
@@ -96,14 +96,21 @@ def _unreachable(verdict: Verdict, samples: Sequence[Sample], settings: VoteSett
 
 
 def _commonest_error(samples: Sequence[Sample]) -> str | None:
-    """The first error of the commonest code (of codes equally common, the one seen first); None without failures."""
+    """The first error of the commonest kind (of kinds equally common, the one seen first); None without failures."""
     first: dict[str, str] = {}
     times: dict[str, int] = {}
     for sample in samples:
-        if sample.code is not None and sample.error is not None:
-            first.setdefault(sample.code, sample.error)
-            times[sample.code] = times.get(sample.code, 0) + 1
-    return first[max(times, key=lambda code: times[code])] if times else None
+        if sample.error is not None:
+            kind = _kind(sample.error)
+            first.setdefault(kind, sample.error)
+            times[kind] = times.get(kind, 0) + 1
+    return first[max(times, key=lambda kind: times[kind])] if times else None
+
+
+def _kind(error: str) -> str:
+    """The code, with the type of what a sampler raised: its messages often differ, by the number of a request say."""
+    code, *rest = error.split(": ", 2)
+    return f"{code}: {rest[0]}" if rest and code == Failure.SAMPLER_ERROR else code
 
 
 def _most_often(samples: Sequence[Sample]) -> str:

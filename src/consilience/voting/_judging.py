@@ -11,6 +11,7 @@ from ..replies._reply import Reply
 from ..replies._validation import Rejected, as_validator, validate
 from ._ballots import ballot, fields_of
 from ._confidence import coerce_confidence
+from ._copies import private_copy
 from ._excerpts import excerpt, excerpt_error, excerpt_value
 from ._keys import MissingKey, key_reader
 from ._normalizers import vote_normalizer
@@ -82,6 +83,8 @@ class Judge:
         # Two records that differ in nothing but the model's own confidence are one answer.
         self._without = settings.confidence_field if settings.key is None else None
         self._weigher = settings.weigher
+        # What the sampler returned is kept as it was, for ``Sample.raw`` and for every later judgement.
+        self._may_edit = self._validator is not None or _calls_functions(settings)
 
     def blank_weight(self, source: str | None) -> int:
         """What a source weighs that supports nobody, in 1e-9."""
@@ -218,7 +221,7 @@ class Judge:
             return _Refusal(
                 Failure.NO_JSON, f"the sampler returned a {type(content).__name__}, neither text nor a record"
             )
-        return self._try(content, repaired=False, start=0)
+        return self._try(private_copy(content) if self._may_edit else content, repaired=False, start=0)
 
     def _try(self, candidate: Any, repaired: bool, start: int) -> _Accepted | _Refusal:
         """Validate one candidate and read the vote from it."""
@@ -272,6 +275,12 @@ def _further(one: Any, other: _Refusal) -> Any:
         return one
     order = (Failure.NO_JSON, Failure.INVALID, Failure.MISSING_KEY)
     return other if order.index(other.code) > order.index(one.code) else one
+
+
+def _calls_functions(settings: VoteSettings) -> bool:
+    """Whether a function of the user's gets to see the record or the vote."""
+    keys = settings.key if isinstance(settings.key, tuple) else (settings.key,)
+    return any(map(callable, keys)) or not isinstance(settings.normalize, (str, type(None)))
 
 
 def _is_cut_off(reply: Reply) -> bool:

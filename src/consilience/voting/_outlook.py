@@ -2,8 +2,8 @@
 
 An answer has *won* when it passes every rule in every completion of the run, and the vote is *lost* when no answer can
 pass in any completion. Each rule is monotone in the pending votes, so looking at its own worst (or best) completion is
-enough. Without ``one_vote_per_source`` these extremes are attained and, for votes of equal weight, the verdict is
-exact; with it they are bounds: never wrong, at times a call late.
+enough. For votes of equal weight without ``one_vote_per_source`` these extremes are attained and the verdict is exact;
+otherwise they may be bounds: never wrong, at times a call late.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def outlook(count: Count, pending: Tranche, quorum: Quorum, weigher: Weigher) ->
     elif pending.by_source is None:
         extremes = UnknownSources(count, pending, quorum, weigher)
     else:
-        extremes = KnownSources(count, pending.by_source, quorum, weigher)
+        extremes = KnownSources(count, pending, quorum, weigher)
     if count.valid / planned >= quorum.min_valid and extremes.is_won():
         return Outlook.WON
     return Outlook.OPEN if extremes.is_winnable() else Outlook.LOST
