@@ -1,4 +1,4 @@
-"""Vote with a small real language model: labels for reviews, nested JSON for orders.
+"""Vote with a small real language model: labels for reviews, nested JSON for orders, which is also merged by field.
 
 Everything runs in this process: no download, no key. The model is weak on purpose, so that there is noise to vote away.
 
@@ -10,13 +10,13 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from small_model import TASKS, LocalModel, Screen, Task, open_screen, show_case, show_summary
+from small_model import TASKS, LocalModel, Screen, Task, open_screen, show_case, show_consensus, show_summary
 
 from consilience import VoteResult, vote
 
 
 def run(task: Task, model: LocalModel, screen: Screen) -> list[VoteResult]:
-    """Vote on every text of ``task``, and show each result as it comes."""
+    """Vote on every text of ``task``, and show each result as it comes, then what it was all worth."""
     sampler = model.sampler(task)
     results = []
     screen.start(task.title, texts=len(task.cases), calls_planned=task.settings.n * len(task.cases))
@@ -25,6 +25,9 @@ def run(task: Task, model: LocalModel, screen: Screen) -> list[VoteResult]:
         results.append(result)
         screen.finish_text(result, show_case(case, result))
     screen.stop()
+    screen.write(show_summary(task, results))
+    if task.consensus is not None:
+        screen.write(f"\n{show_consensus(task, results)}\n")
     return results
 
 
@@ -33,8 +36,7 @@ def main(tasks: Sequence[Task] = TASKS) -> None:
     with LocalModel() as model, open_screen() as screen:
         screen.write(f"{model.name}, loaded in {time.perf_counter() - begin:.1f} s")
         for task in tasks:
-            results = run(task, model, screen)
-            screen.write(show_summary(task, results))
+            run(task, model, screen)
         screen.write(f"{time.perf_counter() - begin:.0f} s in all")
 
 

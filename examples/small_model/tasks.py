@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, StringConstraints
 
-from consilience import VoteSettings, field_in
+from consilience import ConsensusSettings, VoteSettings, field_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,7 @@ class Task:
         temperature: how freely the model samples; above 0, or all replies to a text would be the same.
         max_tokens: where a reply is cut off.
         fields: the fields to look at one by one, if any.
+        consensus: how to merge the same replies field by field; None for records of one field.
     """
 
     title: str
@@ -42,6 +43,7 @@ class Task:
     temperature: float
     max_tokens: int
     fields: tuple[str, ...] = ()
+    consensus: ConsensusSettings | None = None
 
     def few_shot(self, text: str) -> str:
         """Examples with their answers, then ``text``, whose answer is to be written on the rest of the line."""
@@ -103,13 +105,16 @@ REVIEWS = Task(
 )
 
 
-class Customer(BaseModel, str_strip_whitespace=True):
-    name: str
-    city: str
+Text = Annotated[str, StringConstraints(strip_whitespace=True)]
 
 
-class Item(BaseModel, str_strip_whitespace=True):
-    name: str
+class Customer(BaseModel):
+    name: Text
+    city: Text
+
+
+class Item(BaseModel):
+    name: Text
     quantity: int
 
 
@@ -187,6 +192,7 @@ ORDERS = Task(
     temperature=0.8,
     max_tokens=64,
     fields=("customer", "item", "price"),
+    consensus=ConsensusSettings(schema=Order, repair="lenient"),
 )
 
 TASKS = (REVIEWS, ORDERS)
