@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from consilience import SettingsError
 from consilience.evidence._claims import ClaimReader, TripleReader
-from consilience.evidence._values import UnusableClaim, confidence_of, short
+from consilience.evidence._values import UnusableClaim, confidence_of
 
 PLAIN = {
     "subject": " Ada ",
@@ -218,12 +218,3 @@ async def later(claim: Any) -> str:
 def test_parts_that_cannot_be(parts: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         read({}, **parts)
-
-
-def test_a_value_is_shown_whatever_it_is() -> None:
-    class Hostile:
-        def __repr__(self) -> str:
-            raise RuntimeError("no repr")
-
-    assert short(Hostile()) == "<Hostile>"
-    assert len(short("x" * 1000)) == 80

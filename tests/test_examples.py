@@ -16,6 +16,7 @@ NAMES = [
     "quickstart",
     "ticket_triage",
     "invoice_fields",
+    "merge_invoices",
     "intent_paraphrases",
     "async_concurrency",
     "coverage_simulation",

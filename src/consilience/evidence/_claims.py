@@ -7,10 +7,11 @@ from inspect import iscoroutinefunction
 from sys import intern
 from typing import Any, ClassVar, Protocol
 
+from .._arguments import shortened
 from .._errors import SettingsError
 from ._identity import Components, spelled
 from ._provenance import Sighting
-from ._values import UnusableClaim, confidence_of, short, text_of
+from ._values import UnusableClaim, confidence_of, text_of
 
 __all__ = ["ClaimReader", "Reader", "TripleReader"]
 
@@ -53,7 +54,7 @@ class TripleReader:
 
     def show(self, claim: Any) -> str:
         get = _getter(claim)
-        return f"({', '.join(short(get(name, None)) for name in self._COMPONENTS)})"
+        return f"({', '.join(shortened(get(name, None)) for name in self._COMPONENTS)})"
 
 
 class ClaimReader:
@@ -84,7 +85,7 @@ class ClaimReader:
         )
 
     def show(self, claim: Any) -> str:
-        return short(claim)
+        return shortened(claim)
 
     def _components(self, claim: Any) -> Components:
         values = [part(claim, _MISSING) for part in self._key]
@@ -102,7 +103,7 @@ def _part(argument: str, part: Any) -> _Part:
     if isinstance(part, str):
         return lambda claim, default: _getter(claim)(part, default)
     if not callable(part) or iscoroutinefunction(part):
-        raise TypeError(f"{argument} must be a name or a plain function of a claim, got {short(part)}")
+        raise TypeError(f"{argument} must be a name or a plain function of a claim, got {shortened(part)}")
 
     def guarded(claim: Any, _default: Any) -> Any:
         try:

@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, TypeVar
 
+from .._arguments import check_share
 from .._errors import SettingsError
 from ._claims import ClaimReader, Reader, TripleReader
 from ._consolidation import ConsolidatedClaim, ConsolidatedTriple, Consolidation, Contradiction
 from ._contradictions import functional_predicates, mark_contradicted
 from ._gathering import Gathering
 from ._identity import Components, Identity, sort_key
-from ._source_model import SourceModel, check_share
+from ._source_model import SourceModel
 
 __all__ = ["NoisyORConsolidator", "consolidate"]
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from .._arguments import check_share
 from .._errors import SettingsError
 from ._near_duplicates import originals
 from ._noisy_or import noisy_or
 from ._provenance import ProvenanceRecord
 
-__all__ = ["SourceModel", "check_share"]
+__all__ = ["SourceModel"]
 
 _NEARLY_THE_SAME = 0.9
 """The similarity that ``near_duplicates=True`` stands for."""
@@ -48,15 +48,3 @@ class SourceModel:
             same = originals(provenance, _NEARLY_THE_SAME if self.near_duplicates is True else self.near_duplicates)
             highest = {same[record.source_iri]: record.confidence for record in lowest_first}
         return noisy_or(highest.values(), correlation=self.correlation, leak=self.leak), len(highest)
-
-
-def check_share(name: str, value: Any) -> None:
-    """Require a number from 0 to 1.
-
-    Raises:
-        TypeError, SettingsError: it is no number, or outside.
-    """
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{name} must be a number from 0 to 1, got {value!r}")
-    if not 0 <= value <= 1:
-        raise SettingsError(f"{name} must be a number from 0 to 1, got {value!r}")

@@ -6,7 +6,9 @@ from decimal import Decimal
 from numbers import Real
 from typing import Any
 
-__all__ = ["UnusableClaim", "confidence_of", "short", "text_of"]
+from .._arguments import shortened
+
+__all__ = ["UnusableClaim", "confidence_of", "text_of"]
 
 _NOT_SHOWN: Any = object()
 
@@ -15,7 +17,7 @@ class UnusableClaim(Exception):  # noqa: N818 - a verdict on a claim, caught ins
     """A claim that cannot count. The reason is the same for all of its kind; the message adds the value received."""
 
     def __init__(self, reason: str, value: Any = _NOT_SHOWN) -> None:
-        super().__init__(reason if value is _NOT_SHOWN else f"{reason}, got {short(value)}")
+        super().__init__(reason if value is _NOT_SHOWN else f"{reason}, got {shortened(value)}")
         self.reason = reason
 
 
@@ -62,12 +64,3 @@ def _as_float(value: Any) -> float:
         raise UnusableClaim("confidence is not from 0 to 1", value) from None
     except ValueError:  # a signalling NaN of decimal
         raise UnusableClaim("confidence is NaN") from None
-
-
-def short(value: Any) -> str:
-    """A value for a message: never an exception, never long."""
-    try:
-        text = repr(value)
-    except Exception:
-        text = f"<{type(value).__name__}>"
-    return text if len(text) <= 80 else f"{text[:77]}..."

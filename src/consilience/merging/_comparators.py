@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from .._arguments import check_threshold
 from .._errors import SettingsError
 from ..voting._ballots import ballot
 from ..voting._normalizers import Normalizer, vote_normalizer
@@ -163,7 +164,7 @@ class Similar(Comparator):
     scorer: Scorer | None = None
 
     def __post_init__(self) -> None:
-        check_share("threshold", self.threshold)
+        check_threshold("threshold", self.threshold)
 
     def groups(self, values: Sequence[Any], _weights: Sequence[int], /) -> list[list[int]]:
         texts = [index for index, value in enumerate(values) if type(value) is str]
@@ -240,14 +241,6 @@ def as_comparator(value: Any, name: str) -> Comparator:
     if callable(value):
         return Custom(value)
     raise TypeError(f"{name} must be a comparator, a function of two values or a str, got {type(value).__name__}")
-
-
-def check_share(name: str, value: Any) -> None:
-    """Raise unless a threshold lies above 0 and is at most 1."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{name} must be a number, got {value!r}")
-    if not 0 < value <= 1:
-        raise SettingsError(f"{name} must be a number above 0 and at most 1, got {value!r}")
 
 
 def is_number(value: Any) -> bool:

@@ -8,7 +8,7 @@ from ..drawing._limiters import check_limiter
 from ..drawing._samplers import require_sync_sampler
 from ..drawing._threads import draw_in_threads
 from ..voting._turns import Samplers, Turns
-from ..voting._vote import _drawing_options as drawing_options
+from ..voting._vote import drawing_options
 from ._ledger import ConsensusLedger
 from ._merge import spell_out_options
 from ._result import ConsensusResult

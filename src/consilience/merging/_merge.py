@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from ..replies._reply import Reply
-from ..voting._details import _most_often as most_often
+from ..voting._details import most_often
 from ..voting._reasons import Failure
 from ..voting._result import VoteResult
 from ..voting._sample import Sample

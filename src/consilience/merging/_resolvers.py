@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from .._arguments import check_threshold
 from .._canonical import canonical_text
 from .._errors import SettingsError
 from ._clusters import cluster_texts
-from ._comparators import Tolerance, check_share, is_number, matrix_of
+from ._comparators import Tolerance, is_number, matrix_of
 from ._paths import EACH, Path, parse_path
 from ._similarity import text_ratios
 
@@ -197,9 +198,9 @@ class SimilarityClusterResolver(Resolver):
     consensus_threshold: float | None = None
 
     def __post_init__(self) -> None:
-        check_share("similarity_threshold", self.similarity_threshold)
+        check_threshold("similarity_threshold", self.similarity_threshold)
         if self.consensus_threshold is not None:
-            check_share("consensus_threshold", self.consensus_threshold)
+            check_threshold("consensus_threshold", self.consensus_threshold)
         if self.scorer is not None and self.semantic:
             raise SettingsError("give scorer or semantic, not both: each says how alike two texts are")
         if self.semantic:

@@ -7,11 +7,12 @@ from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from typing import Any, Literal, TypedDict
 
+from .._arguments import check_share, check_threshold
 from .._errors import SettingsError
 from ..replies._extraction import Repair
 from ..voting._sample import Sample
 from ..voting._settings import VoteSettings
-from ._comparators import Comparator, as_comparator, check_share
+from ._comparators import Comparator, as_comparator
 from ._constraints import Constraint
 from ._paths import Path, parse_path
 from ._resolvers import ConflictResolver, default_conflict_resolver
@@ -120,11 +121,10 @@ class ConsensusSettings:
     on_sample: Callable[[Sample], object] | None = None
 
     def __post_init__(self) -> None:
-        check_share("min_agreement", self.min_agreement)
+        check_threshold("min_agreement", self.min_agreement)
         if self.min_support is not None:
-            check_share("min_support", self.min_support)
-        if self.min_confidence != 0:
-            check_share("min_confidence", self.min_confidence)
+            check_threshold("min_support", self.min_support)
+        check_share("min_confidence", self.min_confidence)
         if not callable(self.conflict_resolver):
             raise TypeError(f"conflict_resolver must be a function, got {type(self.conflict_resolver).__name__}")
         if isinstance(self.max_repairs, bool) or not isinstance(self.max_repairs, int):

@@ -13,7 +13,7 @@ from ._sample import Sample
 from ._settings import VoteSettings
 from ._weights import UNIT
 
-__all__ = ["Verdict", "detail_of"]
+__all__ = ["Verdict", "detail_of", "most_often"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def _of_rules(verdict: Verdict, samples: Sequence[Sample], settings: VoteSetting
             valid = sum(sample.ok for sample in samples)
             return (
                 f"only {valid} of {_samples(len(samples))} {'was' if len(samples) == 1 else 'were'} valid "
-                f"({decision.valid_ratio:.2f} is below min_valid {settings.min_valid:g}){_most_often(samples)}"
+                f"({decision.valid_ratio:.2f} is below min_valid {settings.min_valid:g}){most_often(samples)}"
             )
         case Reason.TIE:
             return _tie(decision, settings)
@@ -84,15 +84,15 @@ def _nothing_valid(samples: Sequence[Sample]) -> str:
         return "no valid sample has any weight"
     if not samples:
         return "there are no samples"
-    return f"none of {_samples(len(samples))} was valid{_most_often(samples)}"
+    return f"none of {_samples(len(samples))} was valid{most_often(samples)}"
 
 
 def _unreachable(verdict: Verdict, samples: Sequence[Sample], settings: VoteSettings) -> str:
     decision = verdict.decision
     progress = f"after {len(samples)} of {_samples(verdict.planned)} no answer can meet the quorum any more"
     if decision.leader is None:
-        return progress + _most_often(samples)
-    return f"{progress}: {excerpt_value(verdict.value)} leads with {_share(decision, settings)}{_most_often(samples)}"
+        return progress + most_often(samples)
+    return f"{progress}: {excerpt_value(verdict.value)} leads with {_share(decision, settings)}{most_often(samples)}"
 
 
 def _commonest_error(samples: Sequence[Sample]) -> str | None:
@@ -113,7 +113,8 @@ def _kind(error: str) -> str:
     return f"{code}: {rest[0]}" if rest and code == Failure.SAMPLER_ERROR else code
 
 
-def _most_often(samples: Sequence[Sample]) -> str:
+def most_often(samples: Sequence[Sample]) -> str:
+    """The end of a sentence about failures: the commonest error, shortened; empty without failures."""
     error = _commonest_error(samples)
     return "" if error is None else f"; most often: {excerpt(error, 120)}"
 

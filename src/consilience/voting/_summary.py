@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..evidence._noisy_or import noisy_or
+from ..evidence._corroboration import corroborated
 from ..replies._reply import Reply
 from ._ballots import ballot, fields_of
 from ._judging import Judged
@@ -123,9 +123,5 @@ def named_sources(samples: Iterable[Sample]) -> tuple[str, ...]:
 
 
 def corroboration(winning: Iterable[Sample]) -> float | None:
-    """The noisy-OR over the sources of the winning side, each with its highest confidence; None without confidences."""
-    highest: dict[str | None, float] = {}
-    for sample in winning:
-        if sample.confidence is not None:
-            highest[sample.source] = max(highest.get(sample.source, 0.0), sample.confidence)
-    return noisy_or(highest.values()) if highest else None
+    """What the winning side is worth together; None without confidences."""
+    return corroborated((sample.source, sample.confidence) for sample in winning)

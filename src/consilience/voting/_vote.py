@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ._settings import VoteOptions
 
-__all__ = ["avote", "tally", "vote"]
+__all__ = ["avote", "drawing_options", "tally", "vote"]
 
 
 def vote(
@@ -61,7 +61,7 @@ def vote(
         require_sync_sampler(each)
     check_limiter(merged.limiter, asynchronous=False)
     ledger = VoteLedger(merged, turns)
-    return ledger.result(draw_in_threads(ledger, **_drawing_options(merged)))
+    return ledger.result(draw_in_threads(ledger, **drawing_options(merged)))
 
 
 async def avote(
@@ -84,7 +84,7 @@ async def avote(
     turns = Turns(sampler, prompt)
     check_limiter(merged.limiter, asynchronous=True)
     ledger = VoteLedger(merged, turns)
-    return ledger.result(await draw_in_tasks(ledger, **_drawing_options(merged)))
+    return ledger.result(await draw_in_tasks(ledger, **drawing_options(merged)))
 
 
 def tally(
@@ -131,7 +131,8 @@ def _judged(counted: Tally, index: int, reply: Any) -> Judged:
     return counted.judge.reply(Origin(index), reply)
 
 
-def _drawing_options(settings: VoteSettings) -> dict[str, Any]:
+def drawing_options(settings: VoteSettings) -> dict[str, Any]:
+    """What a driver needs to know of the settings."""
     return {
         "concurrency": settings.concurrency,
         "timeout": settings.timeout,

@@ -1,0 +1,45 @@
+"""Arguments: the checks that several rooms share, and how a value is shown in a message."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._errors import SettingsError
+
+__all__ = ["check_share", "check_threshold", "shortened"]
+
+
+def check_share(name: str, value: Any) -> None:
+    """Require a number from 0 to 1.
+
+    Raises:
+        TypeError, SettingsError: it is no number, or outside.
+    """
+    _check_number(name, value, "from 0 to 1")
+    if not 0 <= value <= 1:
+        raise SettingsError(f"{name} must be a number from 0 to 1, got {value!r}")
+
+
+def check_threshold(name: str, value: Any) -> None:
+    """Require a number above 0 and at most 1: a threshold of 0 would be met by nothing at all.
+
+    Raises:
+        TypeError, SettingsError: it is no number, or outside.
+    """
+    _check_number(name, value, "above 0 and at most 1")
+    if not 0 < value <= 1:
+        raise SettingsError(f"{name} must be a number above 0 and at most 1, got {value!r}")
+
+
+def _check_number(name: str, value: Any, allowed: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{name} must be a number {allowed}, got {shortened(value)}")
+
+
+def shortened(value: Any) -> str:
+    """A value for a message: never an exception, whatever the value is, and never long."""
+    try:
+        text = repr(value)
+    except Exception:
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= 80 else f"{text[:77]}..."
