@@ -9,7 +9,7 @@ from pydantic import BaseModel, model_validator
 from consilience import Keyed, Similar, consensus
 from consilience.testing import ReplaySampler
 
-# Three replies add up. One is no JSON, one misreads both a quantity and the date; lines come in any order.
+# Only the first adds up: the others read 6 mugs as 8. One is no JSON, one lacks a line and puts the date in words.
 REPLIES = [
     '{"vendor": "Hoff & Sons Ltd.", "due": "2026-11-30", "total": 57.00, "lines":'
     ' [{"sku": "MUG", "quantity": 6, "price": 4.50}, {"sku": "LAMP", "quantity": 1, "price": 30.00}]}',
@@ -47,18 +47,17 @@ class Invoice(BaseModel):
 def main() -> None:
     result = consensus(ReplaySampler(REPLIES), "Extract the invoice as JSON: …", schema=Invoice)
     invoice = result.unwrap()
-    print(f"{invoice.vendor}, due {invoice.due}, total {invoice.total}")
+    print(f"{invoice.vendor}, due {invoice.due}, total {invoice.total:.2f}")
     for line in invoice.lines:
-        print(f"  {line.quantity} x {line.sku} at {line.price}")
+        print(f"  {line.quantity} x {line.sku} at {line.price:.2f}")
     print(result.detail)
 
     print("check by hand, worst first")
     for item in result.needs_review(below=0.8):
         seen = ", ".join(
-            f"{'absent' if candidate.absent else candidate.value!r} from {len(candidate.revisions)}"
-            for candidate in item.candidates
+            f"{'absent' if each.absent else each.value} in {len(each.revisions)}" for each in item.candidates
         )
-        print(f"  {item.path!s:<18} {item.agreement:.2f} {item.status:<10} {seen}")
+        print(f"  {item.path!s:<18} {item.status:<10} agreement {item.agreement:.2f}: {seen}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""End to end: votes on real replies of a real small model, in this process."""
+"""End to end: votes on, and consensus of, real replies of a real small model, in this process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from consilience import Reason, Reply, Sample, VoteResult, ballot, tally
+from consilience import ConsensusReason, Reason, Reply, Sample, VoteResult, ballot, flatten, tally
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -155,12 +155,89 @@ def test_the_demo_shows_every_part(outcome: Any, demo: Any) -> None:
 
 
 def test_the_summary_compares_one_reply_with_the_vote(outcome: Any, demo: Any) -> None:
-    task, results, _ = outcome
+    task, results, shown = outcome
     summary = demo.show_summary(task, results)
+    assert summary in shown
     for part in ("single shot", "voted", "abstentions", "failed replies", "saved by early stop"):
         assert part in summary
     for name in task.fields:
         assert f"{name} " in summary
+
+
+def test_the_replies_to_an_order_are_merged_without_a_call(orders: Any, demo: Any) -> None:
+    task, results, _ = orders
+    for case, result in zip(task.cases, results, strict=True):
+        merged = demo.merge_replies(task, case.text, result.samples)
+        assert [sample.raw for sample in merged.samples] == [sample.raw for sample in result.samples]
+        assert merged.usage == result.usage
+        assert merged.revisions_processed >= result.num_valid  # a bad field costs a vote the whole reply
+        if merged.decided:
+            assert isinstance(merged.value, demo.Order)
+            assert merged.value.model_dump(mode="json") == merged.partial
+        else:
+            assert merged.reason in vars(ConsensusReason).values()
+        for path, leaf in flatten(merged.partial).items():
+            assert merged.fields[path].value == leaf
+            assert merged.fields[path].agreement >= task.consensus.min_agreement
+
+
+def test_what_most_replies_say_is_in_the_merged_record(orders: Any, demo: Any) -> None:
+    task, results, _ = orders
+    for case, result in zip(task.cases, results, strict=True):
+        merged = demo.merge_replies(task, case.text, result.samples)
+        if result.decided and result.counts[0][1] == len(result.samples):
+            assert merged.value == result.value
+            assert {field.status for field in merged.fields.values()} == {"unanimous"}
+        if merged.decided:
+            assert demo.record_verdict(case, merged) is (ballot(merged.value) == ballot(case.gold))
+
+
+def test_the_demo_compares_one_reply_with_the_consensus_for_each_field(orders: Any, demo: Any) -> None:
+    task, results, shown = orders
+    part = demo.show_consensus(task, results)
+    assert part in shown
+    for case, result in zip(task.cases, results, strict=True):
+        assert case.text in part
+        merged = demo.merge_replies(task, case.text, result.samples)
+        for item in merged.needs_review(below=0.8):
+            assert f"check      {item.path!s:14} {item.status}, agreement {item.agreement:.2f}: " in part
+    for name in ("customer.name", "customer.city", "item.name", "item.quantity", "price", "whole record"):
+        assert f"\n  {name:14} an average reply is right " in part
+    assert part.count("single shot ") == part.count("consensus   ") == 6
+
+
+def test_labels_are_not_merged(reviews: Any) -> None:
+    task, _, shown = reviews
+    assert task.consensus is None
+    assert "Consensus" not in shown
+
+
+def scripted(demo: Any, *replies: str) -> list[Sample]:
+    settings = demo.ORDERS.settings
+    return list(tally([Reply(text) for text in replies], settings=settings).samples)
+
+
+def test_a_field_is_right_wrong_or_left_out(demo: Any) -> None:
+    task, case = demo.ORDERS, demo.ORDERS.cases[0]
+    samples = scripted(
+        demo,
+        '{"customer": {"name": "Lena Hoff", "city": "Bern"}, "item": {"name": "umbrellas", "quantity": 4}, "price": 1}',
+        '{"customer": {"name": "Lena Hoff", "city": "Bern"}, "item": {"name": "umbrellas"}, "price": 4}',
+    )
+    assert [sample.ok for sample in samples] == [True, False]
+    merged = demo.merge_replies(task, case.text, samples)
+    verdicts = {str(path): demo.field_verdict(case, merged, path) for path in merged.fields}
+    expected = {"customer.name": True, "customer.city": False, "item.name": True, "price": None}
+    assert {name: verdicts[name] for name in expected} == expected
+    assert demo.record_verdict(case, merged) is None
+
+
+def test_a_call_that_failed_is_no_revision(demo: Any) -> None:
+    case = demo.ORDERS.cases[0]
+    failed = Sample(index=0, ok=False, error="sampler_error: RuntimeError: refused the prompt")
+    merged = demo.merge_replies(demo.ORDERS, case.text, [failed])
+    assert (merged.reason, merged.samples[0].code) == ("no_valid", "sampler_error")
+    assert demo.field_verdict(case, merged, next(iter(flatten({"price": 15})))) is None
 
 
 def test_equal_seeds_give_equal_replies_and_other_turns_give_other_seeds(demo: Any, model: Any) -> None:

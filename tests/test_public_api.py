@@ -18,7 +18,18 @@ import consilience
 import consilience.testing
 
 PACKAGE = Path(consilience.__file__).parent
-ROOMS = ("_version", "_errors", "_canonical", "_coroutines", "replies", "drawing", "evidence", "voting", "merging")
+ROOMS = (
+    "_version",
+    "_errors",
+    "_arguments",
+    "_canonical",
+    "_coroutines",
+    "replies",
+    "drawing",
+    "evidence",
+    "voting",
+    "merging",
+)
 """From the bottom to the top: a room imports from those before it only."""
 HEAVY = (
     "pydantic",
@@ -77,7 +88,8 @@ def test_a_public_name_is_in_the_reference(face: ModuleType, name: str) -> None:
 
 @pytest.mark.parametrize("face", FACES, ids=label)
 def test_all_is_sorted_and_true(face: ModuleType) -> None:
-    assert list(face.__all__) == sorted(set(face.__all__))
+    constants_first = sorted(set(face.__all__), key=lambda name: (not name.isupper(), name))
+    assert list(face.__all__) == constants_first
     assert all(hasattr(face, name) for name in face.__all__)
 
 
@@ -124,6 +136,18 @@ def test_importing_loads_nothing_heavy(name: str) -> None:
 def test_a_plain_vote_loads_nothing_heavy() -> None:
     code = "from consilience import vote; import sys; vote(lambda _: '{\"a\": 1}', 'x', key='a'); print(*sys.modules)"
     assert not set(HEAVY) & set(in_a_new_process(code).split())
+
+
+def test_the_plain_names_of_merging_load_nothing_heavy() -> None:
+    code = (
+        "from consilience import Keyed, constraint, flatten; import sys; Keyed('sku'); flatten({}); print(*sys.modules)"
+    )
+    assert not set(HEAVY) & set(in_a_new_process(code).split())
+
+
+def test_every_public_name_of_a_room_is_that_of_the_library() -> None:
+    for room in ("voting", "merging"):
+        assert set(importlib.import_module(f"consilience.{room}").__all__) <= set(consilience.__all__)
 
 
 WATCH = """
