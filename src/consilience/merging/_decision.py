@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from .._canonical import canonical_text
 from .._errors import ConsilienceError
 from ._comparators import Ignore, Unordered
+from ._electorate import Electorate, Poll
 from ._options import ABSENT, Branch, Decision, Option, Status, is_kept
 from ._order import majority_order
 from ._paths import ROOT, Path
@@ -27,13 +28,13 @@ UNIT = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Decider:
-    """Decides the places of a joint tree by one set of weights and rules.
+    """Decides the places of a joint tree by one electorate and one set of rules.
 
-    ``weights`` are in units of 1e-9; ``ranking`` holds the revisions, most trusted first; ``min_support`` is None
-    where an item of a list needs what every value needs.
+    ``ranking`` holds the revisions, most trusted first; ``min_support`` is None where an item of a list needs what
+    every value needs.
     """
 
-    weights: Mapping[int, int]
+    electorate: Electorate
     ranking: Sequence[int]
     min_agreement: float
     min_support: float | None
@@ -50,142 +51,165 @@ class Decider:
         Raises:
             ConsilienceError: a resolver or comparator raised; the message names the path.
         """
+        poll = self.electorate.poll(voters)
+        node = self._as_seen_by(voters, node)
         if isinstance(node.rule, Ignore):
-            return self._copied(node, voters)
-        total = self._weigh(voters)
-        absence = self._absence(node, voters)
-        kind = self._kind(node, absence, total)
-        if kind in ("object", "list"):
-            branch = self._object(node, path) if kind == "object" else self._list(node, path)
-            options = [self._option(branch, branch.holders), *self._others(node, kind), *absence]
-            return Decision(node.pattern, options, 0, _agreement(options), total, len(voters))
-        values = self._values(node, path)
-        options = [*values, *self._others(node, "scalar"), *absence]
-        if kind == "absent":
-            return Decision(node.pattern, options, len(options) - 1, Status.ABSENT, total, len(voters))
-        choice = self._winner(values, total) if kind == "scalar" else None
-        if choice is not None:
-            return Decision(node.pattern, options, choice, _agreement(options), total, len(voters))
-        return self._resolved(Decision(node.pattern, options, 0, Status.OMITTED, total, len(voters)), node, path)
+            return self._copied(node, poll)
+        kinds = poll.options(_kinds(node, voters))
+        absence = [option for option in kinds if option.value is ABSENT]
+        winner = self._kind(kinds, poll.total)
+        kind = winner.value if winner is not None and self._is_supported(winner) else None
+        poll = poll.heard(kinds)
+        if winner is not None and kind in ("object", "list"):
+            options = [self._container(winner, node, path), *self._others(node, kind, poll), *absence]
+            return Decision(node.pattern, options, 0, _agreement(options), poll.total, poll.voices)
+        values = self._values(node, poll, path)
+        options = [*values, *self._others(node, "scalar", poll), *absence]
+        decision = Decision(node.pattern, options, 0, Status.OMITTED, poll.total, poll.voices)
+        if winner is not None and kind is ABSENT:
+            decision.take(winner, Status.ABSENT)
+            return decision
+        leader = self._winner(values, poll.total) if kind == "scalar" else None
+        if leader is not None and self._is_supported(leader):
+            decision.take(leader, _agreement(options))
+            return decision
+        decision.lacks_sources = leader is not None or (winner is not None and kind is None)
+        return self._resolved(decision, poll, path)
 
-    def _weigh(self, revisions: Iterable[int]) -> int:
-        return sum(map(self.weights.__getitem__, revisions))
+    def _as_seen_by(self, voters: Sequence[int], node: Node) -> Node:
+        """The place without the revisions that have no say here: those whose source says something else."""
+        return node.among(frozenset(voters)) if self.electorate.one_vote_per_source else node
 
-    def _option(self, value: Any, revisions: Iterable[int]) -> Option:
-        behind = tuple(sorted(revisions))
-        return Option(value, self._weigh(behind), behind)
+    def _kind(self, kinds: Sequence[Option], total: int) -> Option | None:
+        """What stands here: object, list, scalar, ABSENT, or None when no kind has a majority."""
+        if len(kinds) == 1 and kinds[0].value is not ABSENT:
+            return kinds[0]  # even if none of those who say so has any weight
+        return self._winner(kinds, total)
 
-    def _winner(self, options: Sequence[Option], total: int) -> int | None:
+    def _winner(self, options: Sequence[Option], total: int) -> Option | None:
         """The heaviest option, if it meets the threshold and no other is as heavy."""
         heaviest = max(option.weight for option in options)
-        leaders = [index for index, option in enumerate(options) if option.weight == heaviest]
+        leaders = [option for option in options if option.weight == heaviest]
         meets = total > 0 and heaviest / total >= self.min_agreement
         return leaders[0] if meets and len(leaders) == 1 else None
 
-    def _kind(self, node: Node, absence: list[Option], total: int) -> str | None:
-        """What stands here: object, list, scalar, absent, or None when no kind has a majority."""
-        held: Mapping[str, Mapping[int, Any]] = {"object": node.objects, "list": node.lists, "scalar": node.scalars}
-        kinds = [self._option(kind, revisions) for kind, revisions in held.items() if revisions]
-        if len(kinds) == 1 and not absence:
-            return str(kinds[0].value)
-        kinds += [Option("absent", option.weight, option.revisions) for option in absence]
-        winner = self._winner(kinds, total)
-        return None if winner is None else str(kinds[winner].value)
+    def _is_supported(self, option: Option) -> bool:
+        """Whether an answer has enough sources; that there is nothing needs no witness."""
+        return option.value is ABSENT or self.electorate.is_supported(option)
 
-    def _absence(self, node: Node, voters: Sequence[int]) -> list[Option]:
-        lacking = [revision for revision in voters if revision not in node.values]
-        return [self._option(ABSENT, lacking)] if lacking else []
+    def _container(self, held: Option, node: Node, path: Path) -> Option:
+        """The container that a place was decided to be, as seen by those who speak for it."""
+        place = self._as_seen_by(held.speakers, node)
+        branch = self._object(place, path) if held.value == "object" else self._list(place, path)
+        return Option(branch, held.weight, held.revisions, held.speakers)
 
-    def _values(self, node: Node, path: Path) -> list[Option]:
+    def _values(self, node: Node, poll: Poll, path: Path) -> list[Option]:
         """The scalars here, those that count as equal in one option."""
-        distinct = self._distinct(node.scalars, node.texts)
+        distinct = _distinct(poll, node.scalars, node.texts)
         if node.rule is None or len(distinct) < 2:
             return distinct
         try:
             groups = node.rule.groups([option.value for option in distinct], [option.weight for option in distinct])
         except Exception as error:
             raise ConsilienceError(f"the comparator of {path} raised {type(error).__name__}: {error}") from error
-        return [_as_one([distinct[index] for index in group]) for group in groups]
+        return _joined(poll, [[distinct[index] for index in group] for group in groups])
 
-    def _others(self, node: Node, kind: str) -> list[Option]:
+    def _others(self, node: Node, kind: str, poll: Poll) -> list[Option]:
         """What is of another kind than the one that is voted on, as whole values."""
         of_kind = node.objects if kind == "object" else node.lists if kind == "list" else node.scalars
         if len(of_kind) == len(node.values):
             return []
         others = {revision: value for revision, value in node.values.items() if kind_of(value) != kind}
-        return self._distinct(others, {revision: canonical_text(value) for revision, value in others.items()})
-
-    def _distinct(self, values: Mapping[int, Any], texts: Mapping[int, str]) -> list[Option]:
-        """One option for every different value, in canonical order."""
-        behind: dict[str, list[int]] = {}
-        for revision in values:
-            behind.setdefault(texts[revision], []).append(revision)
-        return [self._option(values[behind[text][0]], behind[text]) for text in sorted(behind)]
+        return _distinct(poll, others, {revision: canonical_text(value) for revision, value in others.items()})
 
     def _object(self, node: Node, path: Path) -> Branch:
         holders = list(node.objects)
-        decided = {key: self.decide(child, holders, Path((*path, key))) for key, child in node.keys.items()}
+        decided = {}
+        for key, child in node.keys.items():  # as loops, because a comprehension would be one more frame a level
+            decided[key] = self.decide(child, holders, Path((*path, key)))
         orders = {revision: list(record) for revision, record in node.objects.items()}
         first, *others = orders.values()
         if any(order != first for order in others):
-            first = _in_order(sorted(decided), decided, _positions(orders), self.weights)
+            first = _in_order(sorted(decided), decided, _positions(orders), self.electorate.shares(holders))
         return Branch("object", [(key, decided[key]) for key in first], holders, not all(node.objects.values()))
 
     def _list(self, node: Node, path: Path) -> Branch:
         # The items in an order that does not depend on that of the revisions: by what they hold, and where.
         items = sorted(node.items, key=lambda item: self._signature(*item))
         positions = {index: slot for index, (slot, _) in enumerate(items)}
-        weights = self._order_weights(node)
         holders = list(node.lists)
+        weights = self._order_weights(node, holders)
         # Their places among all items, for the resolver; those that are left out have no say in the order of the rest.
         places = majority_order(range(len(items)), positions, weights)
-        decided = {
-            index: self._item(items[index][1], holders, Path((*path, place))) for place, index in enumerate(places)
-        }
+        decided = {}
+        for place, index in enumerate(places):
+            decided[index] = self._item(items[index][1], holders, Path((*path, place)))
         order = _in_order(sorted(decided), decided, positions, weights)
         return Branch("list", [(None, decided[index]) for index in order], holders, not all(node.lists.values()))
 
     def _signature(self, slot: Mapping[int, int], node: Node) -> list[tuple[str, int, int]]:
-        return sorted((canonical_text(value), slot[r], self.weights[r]) for r, value in node.values.items())
+        weights = self.electorate.weights
+        return sorted((canonical_text(node.values[r]), position, weights[r]) for r, position in slot.items())
 
-    def _order_weights(self, node: Node) -> Mapping[int, int]:
+    def _order_weights(self, node: Node, holders: Sequence[int]) -> Mapping[int, int]:
         """What each revision's order of the items weighs."""
         if isinstance(node.rule, Unordered):
             return {revision: 1 << place for place, revision in enumerate(reversed(self.ranking))}
-        return self.weights
+        return self.electorate.shares(holders)
 
     def _item(self, node: Node, holders: Sequence[int], path: Path) -> Decision:
-        """Decide what an item holds, by the revisions that have it, and then whether it is kept."""
-        decision = self.decide(node, list(node.values), path)
-        absence = self._absence(node, holders)
-        if not absence or isinstance(node.rule, Ignore):
-            return decision
-        have = self._option(None, node.values)
-        decision.options.extend(absence)
-        decision.total, decision.voters = self._weigh(holders), len(holders)
+        """Decide whether an item is kept, and what it holds, by the revisions that have it."""
+        node = self._as_seen_by(holders, node)
+        lacking = [revision for revision in holders if revision not in node.values]
+        if not lacking or isinstance(node.rule, Ignore):
+            return self.decide(node, list(node.values), path)
+        poll = self.electorate.poll(holders)
+        have, absence = poll.options([(None, node.values), (ABSENT, lacking)])
+        decision = self.decide(node, have.speakers or have.revisions, path)
+        decision.options.append(absence)
+        decision.total, decision.voices = poll.total, poll.voices
         if decision.status == Status.UNANIMOUS:
             decision.status = Status.AGREED
-        if self._is_kept(have, absence[0], decision.total):
+        if self._is_kept(have, absence, poll.total):
             return decision
-        decision.choice = len(decision.options) - 1
-        decision.status = Status.ABSENT if absence[0].weight > have.weight else Status.OMITTED
+        decision.take(absence, Status.ABSENT if absence.weight > have.weight else Status.OMITTED)
+        decision.lacks_sources = False
         return decision
 
     def _is_kept(self, have: Option, absence: Option, total: int) -> bool:
         if self.min_support is not None:
             return total > 0 and have.weight / total >= self.min_support
-        return self._winner([have, absence], total) == 0
+        return self._winner([have, absence], total) is have
 
-    def _copied(self, node: Node, voters: Sequence[int]) -> Decision:
+    def _copied(self, node: Node, poll: Poll) -> Decision:
         source = next((revision for revision in self.ranking if revision in node.values), None)
         value = ABSENT if source is None else node.values[source]
-        options = [Option(value, 0, () if source is None else (source,))]
-        return Decision(node.pattern, options, 0, Status.IGNORED, self._weigh(voters), len(voters))
+        behind = () if source is None else (source,)
+        return Decision(node.pattern, [Option(value, 0, behind, behind)], 0, Status.IGNORED, poll.total, poll.voices)
 
-    def _conflict(self, node: Node, total: int, path: Path) -> Conflict:
-        held = sorted(node.values.items(), key=lambda item: (canonical_text(item[1]), self.weights[item[0]]))
-        weights = [self.weights[revision] / UNIT for revision, _ in held]
-        return Conflict(path, [value for _, value in held], weights, total / UNIT, self.min_agreement)
+    def _resolved(self, decision: Decision, poll: Poll, path: Path) -> Decision:
+        """Let the resolver choose a value, or leave the field out; so it is where nobody has a voice."""
+        conflict = self._conflict(decision, poll, path)
+        answer = self._ask(conflict) if conflict.values else OMIT
+        if answer is OMIT:
+            decision.choose(ABSENT)
+            return decision
+        decision.status = Status.RESOLVED
+        decision.choose(answer)
+        return decision
+
+    def _conflict(self, decision: Decision, poll: Poll, path: Path) -> Conflict:
+        given = [ballot for option in decision.options if option.value is not ABSENT for ballot in poll.ballots(option)]
+        given.sort(key=lambda ballot: (canonical_text(ballot.value), ballot.weight, ballot.source or ""))
+        return Conflict(
+            path,
+            [ballot.value for ballot in given],
+            [ballot.weight / UNIT for ballot in given],
+            decision.total / UNIT,
+            self.min_agreement,
+            [ballot.source for ballot in given],
+            self.electorate.min_sources,
+        )
 
     def _ask(self, conflict: Conflict) -> Any:
         try:
@@ -194,15 +218,37 @@ class Decider:
         except Exception as error:
             raise ConsilienceError(f"the conflict resolver raised at {conflict.path}: {error!r}") from error
 
-    def _resolved(self, decision: Decision, node: Node, path: Path) -> Decision:
-        """Let the resolver choose a value, or leave the field out."""
-        answer = self._ask(self._conflict(node, decision.total, path))
-        if answer is OMIT:
-            decision.choose(ABSENT)
-            return decision
-        decision.status = Status.RESOLVED
-        decision.choose(answer)
-        return decision
+
+def _kinds(node: Node, voters: Sequence[int]) -> list[tuple[Any, Iterable[int]]]:
+    """The kinds of answers here, with the revisions that gave one."""
+    lacking = [revision for revision in voters if revision not in node.values]
+    kinds: list[tuple[Any, Collection[int]]] = [
+        ("object", node.objects),
+        ("list", node.lists),
+        ("scalar", node.scalars),
+        (ABSENT, lacking),
+    ]
+    return [(kind, revisions) for kind, revisions in kinds if revisions]
+
+
+def _distinct(poll: Poll, values: Mapping[int, Any], texts: Mapping[int, str]) -> list[Option]:
+    """One option for every different value, in canonical order."""
+    behind: dict[str, list[int]] = {}
+    for revision in values:
+        behind.setdefault(texts[revision], []).append(revision)
+    return poll.options((values[behind[text][0]], behind[text]) for text in sorted(behind))
+
+
+def _joined(poll: Poll, groups: Sequence[Sequence[Option]]) -> list[Option]:
+    """Each group as one option, reported as the heaviest spelling in it; on a tie the first in canonical order."""
+    joined = poll.options(
+        (max(group, key=lambda option: option.weight).value, [r for option in group for r in option.revisions])
+        for group in groups
+    )
+    return [
+        replace(option, spellings=tuple(group)) if len(group) > 1 else option
+        for option, group in zip(joined, groups, strict=True)
+    ]
 
 
 def _positions(orders: Mapping[int, list[str]]) -> dict[str, dict[int, int]]:
@@ -228,12 +274,3 @@ def _in_order(
 
 def _agreement(options: Sequence[Option]) -> str:
     return Status.UNANIMOUS if len(options) == 1 and len(options[0].spellings) < 2 else Status.AGREED
-
-
-def _as_one(options: list[Option]) -> Option:
-    """Several spellings as one option, reported as the heaviest of them; on a tie the first in canonical order."""
-    if len(options) == 1:
-        return options[0]
-    heaviest = max(options, key=lambda option: option.weight)
-    behind = tuple(sorted(revision for option in options for revision in option.revisions))
-    return Option(heaviest.value, sum(option.weight for option in options), behind, tuple(options))

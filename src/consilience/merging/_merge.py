@@ -10,6 +10,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from ..replies._reply import Reply
+from ..voting._confidence import coerce_confidence
 from ..voting._details import most_often
 from ..voting._reasons import Failure
 from ..voting._result import VoteResult
@@ -18,10 +19,11 @@ from ..voting._summary import usage
 from ._comparators import Unordered
 from ._constraints import Constraint, is_met
 from ._decision import UNIT, Decider
+from ._electorate import Electorate
 from ._options import Branch, Decision, assemble, taken
 from ._paths import EACH, Path
 from ._reconciliation import Reconciliation, reconcile
-from ._report import report
+from ._report import Report, Witnesses, report
 from ._resolvers import OMIT, ConflictResolver, default_conflict_resolver
 from ._result import ConsensusReason, ConsensusResult, Fields
 from ._revisions import plain_json
@@ -115,10 +117,10 @@ def _samples(revisions: Any) -> list[Sample]:
 
 def _sample(index: int, revision: Any) -> Sample:
     if isinstance(revision, Sample):
-        return replace(revision, index=index)
+        return replace(revision, index=index, confidence=coerce_confidence(revision.confidence))
     about: dict[str, Any] = {}
     if isinstance(revision, Reply):
-        about = {"confidence": revision.confidence, "source": revision.source}
+        about = {"confidence": coerce_confidence(revision.confidence), "source": revision.source}
         revision = revision.content
     return Sample(index=index, ok=True, record=revision, **about)
 
@@ -152,8 +154,9 @@ class Merger:
             return self._too_few(samples, share)
         root = lay_over(revisions, self.rules)
         weights = weigh(self._settings.weights, samples, root, self._satisfies if self._has_constraints else None)
-        consensus = self._decide(root, weights)
-        return self._result(samples, weights, consensus, dropped)
+        sources = {sample.index: sample.source for sample in samples if sample.index in revisions}
+        electorate = Electorate(weights, sources, self._settings.min_sources, self._settings.one_vote_per_source)
+        return self._result(samples, electorate, self._decide(root, electorate), dropped)
 
     def _read(self, samples: Sequence[Sample]) -> tuple[list[Sample], dict[int, Any], int]:
         """The samples, the revisions of the valid ones as the schema reads them, and the number of values dropped."""
@@ -193,10 +196,14 @@ class Merger:
             return False
         return self._schema is None or not self._schema.has_constraints or self._schema.build(merged).ok
 
-    def _decide(self, root: Node, weights: Mapping[int, int]) -> _Consensus:
+    def _decide(self, root: Node, electorate: Electorate) -> _Consensus:
         settings = self._settings
         decider = Decider(
-            weights, ranked(weights, root), settings.min_agreement, settings.min_support, settings.conflict_resolver
+            electorate,
+            ranked(electorate.weights, root),
+            settings.min_agreement,
+            settings.min_support,
+            settings.conflict_resolver,
         )
         decision = decider.decide(root, sorted(root.values))
         merged = _record(decision, {})
@@ -205,15 +212,17 @@ class Merger:
         if self._satisfies(merged):
             return _Consensus(decision, {}, self._build(merged), merged, True, Reconciliation({}, 0, False))
         fields = [path for each in self._constraints for path in each.fields]
-        search = reconcile(decision, self._satisfies, fields, settings.max_repairs)
+        search = reconcile(decision, self._satisfies, electorate.is_supported, fields, settings.max_repairs)
         choices = search.choices or {}
         merged = _record(decision, choices)
         return _Consensus(decision, choices, self._build(merged), merged, search.choices is not None, search)
 
     def _result(
-        self, samples: Sequence[Sample], weights: Mapping[int, int], consensus: _Consensus, dropped: int
+        self, samples: Sequence[Sample], electorate: Electorate, consensus: _Consensus, dropped: int
     ) -> ConsensusResult:
-        told = report(consensus.root, consensus.choices)
+        weights = electorate.weights
+        confidences = {sample.index: sample.confidence for sample in samples}
+        told = report(consensus.root, consensus.choices, Witnesses(electorate, confidences))
         merged = None if consensus.merged is OMIT else consensus.merged
         missing = tuple(dict.fromkeys([*consensus.built.missing, *self._lacking(consensus.merged)]))
         reason, detail = self._reason(consensus, missing, told.confidence)
@@ -223,7 +232,7 @@ class Merger:
             missing=missing,
             abstained=reason is not None,
             reason=reason,
-            detail=detail or f"{len(weights)} revisions merged: {told.agreed} of {told.considered} fields agreed",
+            detail=detail or self._summary(told, len(weights)),
             fields=told.fields,
             weights=tuple(weights.get(sample.index, 0) / UNIT for sample in samples),
             samples=tuple(samples),
@@ -244,12 +253,21 @@ class Merger:
         logger.info("consensus: %s", result.detail)
         return result
 
+    def _summary(self, told: Report, revisions: int) -> str:
+        agreed = f"{revisions} revisions merged: {told.agreed} of {told.considered} fields agreed"
+        if not told.lacking_sources:
+            return agreed
+        return f"{agreed}, {told.lacking_sources} met min_agreement but not min_sources {self._settings.min_sources}"
+
     def _lacking(self, merged: Any) -> list[Path]:
         """The required paths that the merged record lacks."""
         return [path for path in self._settings.required if not _has(merged, path)]
 
     def _reason(self, consensus: _Consensus, missing: tuple[Path, ...], confidence: float) -> tuple[str | None, str]:
         settings = self._settings
+        if consensus.merged is OMIT and consensus.root.lacks_sources:
+            few = f"fewer sources than min_sources {settings.min_sources}"
+            return ConsensusReason.TOO_FEW_SOURCES, f"the record as a whole is supported by {few}"
         if consensus.merged is OMIT:
             return ConsensusReason.LOW_AGREEMENT, "the revisions do not agree on the record as a whole"
         if missing:

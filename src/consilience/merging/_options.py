@@ -62,25 +62,32 @@ class Branch:
 class Option:
     """One answer: a value, a branch or ABSENT, with its weight (in units of 1e-9) and the revisions behind it.
 
-    ``spellings`` holds the different values that count as this one, when there are several.
+    ``speakers`` are those of the revisions that have a voice: all of them, or with one vote per source those that say
+    what their source says. ``spellings`` holds the different values that count as this one, when there are several.
     """
 
     value: Any
     weight: int
     revisions: tuple[int, ...]
+    speakers: tuple[int, ...]
     spellings: tuple[Option, ...] = ()
 
 
 @dataclass(slots=True)
 class Decision:
-    """What was decided at one place: the options, the choice among them, and how it came about."""
+    """What was decided at one place: the options, the choice among them, and how it came about.
+
+    ``total`` is the weight of all voices, ``voices`` their number. ``lacks_sources`` says that an answer met the
+    threshold, but was left to the conflict resolver because too few sources support it.
+    """
 
     pattern: Path
     options: list[Option]
     choice: int
     status: str
     total: int
-    voters: int
+    voices: int
+    lacks_sources: bool = False
 
     @property
     def chosen(self) -> Option:
@@ -92,13 +99,18 @@ class Decision:
         """The option that weighs most."""
         return max(self.options, key=lambda option: option.weight)
 
+    def take(self, option: Option, status: str) -> None:
+        """Choose one of the options."""
+        self.choice = next(index for index, each in enumerate(self.options) if each is option)
+        self.status = status
+
     def choose(self, value: Any) -> None:
         """Choose a value or ABSENT, which becomes an option if it was none."""
         for index, option in enumerate(self.options):
             if option.value is value or (is_plain(value) and is_plain(option.value) and _same(option.value, value)):
                 self.choice = index
                 return
-        self.options.append(Option(value, 0, ()))
+        self.options.append(Option(value, 0, (), ()))
         self.choice = len(self.options) - 1
 
 

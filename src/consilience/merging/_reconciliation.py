@@ -9,7 +9,7 @@ from typing import Any
 
 from .._canonical import canonical_text
 from ._constraints import concerns
-from ._options import ABSENT, Branch, Decision, assemble
+from ._options import ABSENT, Branch, Decision, Option, assemble
 from ._paths import Path
 
 __all__ = ["Reconciliation", "reconcile"]
@@ -40,7 +40,11 @@ class _Place:
 
 
 def reconcile(
-    root: Decision, satisfies: Callable[[Any], bool], fields: Sequence[Path], max_repairs: int
+    root: Decision,
+    satisfies: Callable[[Any], bool],
+    is_supported: Callable[[Option], bool],
+    fields: Sequence[Path],
+    max_repairs: int,
 ) -> Reconciliation:
     """Search for the least costly change to the consensus that satisfies the constraints.
 
@@ -50,10 +54,11 @@ def reconcile(
     Args:
         root: the decision on the whole record.
         satisfies: whether a merged record satisfies the constraints.
+        is_supported: whether an answer has enough sources to be taken; absence needs none.
         fields: patterns of the fields to try first; none to try all at once.
         max_repairs: the most combinations to try.
     """
-    places = sorted(_places(root, Path()), key=lambda place: place.alternatives[0])
+    places = sorted(_places(root, Path(), is_supported), key=lambda place: place.alternatives[0])
     named = [place for place in places if concerns(place.decision.pattern, fields)] if fields else []
     tried = 0
     for scope in [named, places] if named else [places]:
@@ -64,19 +69,20 @@ def reconcile(
     return Reconciliation(None, tried, False)
 
 
-def _places(decision: Decision, path: Path) -> Iterator[_Place]:
+def _places(decision: Decision, path: Path, is_supported: Callable[[Option], bool]) -> Iterator[_Place]:
     """Every decision in the record that has more than one answer, itself and below."""
     alternatives = sorted(
         (loss, f"{path} {_text(option.value)}", index)
         for index, option in enumerate(decision.options)
         if index != decision.choice and (loss := decision.best.weight - option.weight) >= 0 and option.revisions
+        if option.value is ABSENT or is_supported(option)
     )
     if alternatives and path:
         yield _Place(decision, tuple(alternatives))
     branch = decision.chosen.value
     if isinstance(branch, Branch):
         for place, (key, child) in enumerate(branch.children):
-            yield from _places(child, Path((*path, place if key is None else key)))
+            yield from _places(child, Path((*path, place if key is None else key)), is_supported)
 
 
 def _text(value: Any) -> str:

@@ -9,13 +9,15 @@ from functools import partial
 from typing import Any
 
 from .._canonical import canonical_text
+from ..evidence._corroboration import corroborated
 from ._decision import UNIT
+from ._electorate import Electorate
 from ._options import ABSENT, Branch, Decision, Option, Status, assemble, is_kept, taken
 from ._paths import Path
 from ._resolvers import OMIT
 from ._result import Candidate, FieldConsensus, Fields
 
-__all__ = ["Report", "report"]
+__all__ = ["Report", "Witnesses", "report"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,27 +30,47 @@ class Report:
     agreed: int
     resolved: int
     omitted: int
+    lacking_sources: int
     confidence: float
     string_similarity: float | None
 
 
-def report(root: Decision, choices: Mapping[int, int]) -> Report:
+@dataclass(frozen=True, slots=True)
+class Witnesses:
+    """Who is behind the revisions, and how sure each was (revision -> confidence, None where it named none)."""
+
+    electorate: Electorate
+    confidences: Mapping[int, float | None]
+
+    def sources(self, option: Option) -> tuple[str, ...]:
+        """The named sources that support an option."""
+        sources = self.electorate.sources
+        return tuple(sorted({source for r in option.speakers if (source := sources[r]) is not None}))
+
+    def corroboration(self, option: Option) -> float | None:
+        """What those who gave this answer are worth together; None without confidences."""
+        return corroborated((self.electorate.sources[r], self.confidences[r]) for r in option.revisions)
+
+
+def report(root: Decision, choices: Mapping[int, int], witnesses: Witnesses) -> Report:
     """Describe how every field was decided.
 
     Args:
         root: the decision on the whole record.
         choices: ``id`` of a decision -> the option that the constraints made it take.
+        witnesses: who is behind the revisions.
     """
     found = list(_walk(root, Path(), choices))
     counted = [decision for _, decision, is_leaf in found if is_leaf]
     statuses = Counter(_status(decision, choices) for decision in counted)
     return Report(
-        fields=Fields({path: partial(_field, decision, choices) for path, decision, _ in found}),
+        fields=Fields({path: partial(_field, decision, choices, witnesses) for path, decision, _ in found}),
         considered=len(counted),
         in_output=len(counted) - statuses[Status.OMITTED] - statuses[Status.ABSENT],
         agreed=statuses[Status.UNANIMOUS] + statuses[Status.AGREED],
         resolved=statuses[Status.RESOLVED],
         omitted=statuses[Status.OMITTED],
+        lacking_sources=sum(_lacks_sources(decision, choices) for decision in counted),
         confidence=_mean([decision.best.weight / decision.total for decision in counted if decision.total]) or 0.0,
         string_similarity=_mean([mean for decision in counted if (mean := _pairwise(decision)) is not None]),
     )
@@ -79,34 +101,48 @@ def _status(decision: Decision, choices: Mapping[int, int]) -> str:
     return decision.status if taken(decision, choices) is decision.chosen else Status.RECONCILED
 
 
-def _field(decision: Decision, choices: Mapping[int, int]) -> FieldConsensus:
+def _field(decision: Decision, choices: Mapping[int, int], witnesses: Witnesses) -> FieldConsensus:
     option = taken(decision, choices)
     status = _status(decision, choices)
     measured = decision.best if status == Status.OMITTED else option
     return FieldConsensus(
         value=_shown(option.value),
         agreement=measured.weight / decision.total if decision.total else 0.0,
-        support=len(measured.revisions) / decision.voters if decision.voters else 0.0,
+        support=witnesses.electorate.voices(measured.speakers) / decision.voices if decision.voices else 0.0,
         status=status,
-        candidates=_candidates(decision),
+        candidates=_candidates(decision, witnesses),
         replaced=_shown(decision.chosen.value) if status == Status.RECONCILED else None,
+        too_few_sources=_lacks_sources(decision, choices),
     )
+
+
+def _lacks_sources(decision: Decision, choices: Mapping[int, int]) -> bool:
+    """Whether a field was left to the conflict resolver because too few sources support its value."""
+    return decision.lacks_sources and _status(decision, choices) in (Status.OMITTED, Status.RESOLVED)
 
 
 def _shown(value: Any) -> Any:
     if value is ABSENT:
         return None
     if isinstance(value, Branch):
-        whole = assemble(Decision(Path(), [Option(value, 0, ())], 0, Status.AGREED, 0, 0), {})
+        whole = assemble(Decision(Path(), [Option(value, 0, (), ())], 0, Status.AGREED, 0, 0), {})
         return None if whole is OMIT else whole
     return value
 
 
-def _candidates(decision: Decision) -> tuple[Candidate, ...]:
+def _candidates(decision: Decision, witnesses: Witnesses) -> tuple[Candidate, ...]:
     """The answers heaviest first, then in canonical order, absence last; every spelling on its own."""
     spelled = [each for option in decision.options for each in (option.spellings or (option,)) if each.revisions]
     candidates = [
-        Candidate(_shown(each.value), each.weight / UNIT, each.revisions, each.value is ABSENT) for each in spelled
+        Candidate(
+            value=_shown(each.value),
+            weight=each.weight / UNIT,
+            revisions=each.revisions,
+            absent=each.value is ABSENT,
+            sources=witnesses.sources(each),
+            corroboration=witnesses.corroboration(each),
+        )
+        for each in spelled
     ]
     if len(candidates) > 1:
         candidates.sort(key=lambda each: (-each.weight, each.absent, canonical_text(each.value)))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from .._arguments import check_threshold
 from .._canonical import canonical_text
 from .._errors import SettingsError
+from ..voting._quorum import number_of_sources
 from ._clusters import cluster_texts
 from ._comparators import Tolerance, is_number, matrix_of
 from ._paths import EACH, Path, parse_path
@@ -66,8 +67,9 @@ _EQUAL = 1e-9
 class Conflict:
     """A field on which no value meets the threshold.
 
-    ``values`` and ``weights`` are one for each revision that has a value there, in canonical order; ``total`` is the
-    weight of all revisions that hold the parent, those included that lack the field.
+    ``values``, ``weights`` and ``sources`` are one for each voice that has a value there (a revision, or with one vote
+    per source a source), in canonical order; ``total`` is the weight of all that hold the parent, those included that
+    lack the field.
 
     Example:
         >>> conflict = Conflict(Path(("ram",)), [16, 32], [1.0, 1.0], total=3.0, min_agreement=0.5)
@@ -80,12 +82,23 @@ class Conflict:
     weights: list[float]
     total: float
     min_agreement: float
+    sources: list[str | None] = field(default_factory=list)
+    min_sources: int = 1
+
+    def is_supported(self, values: Iterable[Any]) -> bool:
+        """Whether these values together have as many different sources as ``min_sources`` demands."""
+        if self.min_sources == 1:
+            return True
+        texts = set(map(canonical_text, values))
+        supporters = [s for s, value in zip(self.sources, self.values, strict=True) if canonical_text(value) in texts]
+        return number_of_sources(supporters) >= self.min_sources
 
     def only(self, keep: Callable[[Any], bool]) -> Conflict:
         """The same conflict among some of the values."""
         kept = [index for index, value in enumerate(self.values) if keep(value)]
         values, weights = [self.values[index] for index in kept], [self.weights[index] for index in kept]
-        return Conflict(self.path, values, weights, self.total, self.min_agreement)
+        sources = [self.sources[index] for index in kept] if self.sources else []
+        return replace(self, values=values, weights=weights, sources=sources)
 
 
 class Resolver(ABC):
@@ -218,7 +231,8 @@ class SimilarityClusterResolver(Resolver):
         threshold = conflict.min_agreement if self.consensus_threshold is None else self.consensus_threshold
         if weights.count(heaviest) > 1 or heaviest * _EQUAL / conflict.total < threshold - _EQUAL:
             return OMIT
-        return self._typical([ranking[index] for index in groups[weights.index(heaviest)]], conflict)
+        group = [ranking[index] for index in groups[weights.index(heaviest)]]
+        return self._typical(group, conflict) if conflict.is_supported(value for _, value in group) else OMIT
 
     def _groups(self, values: list[Any]) -> list[list[int]]:
         texts = [index for index, value in enumerate(values) if type(value) is str]
@@ -274,6 +288,8 @@ class NumericResolver(Resolver):
         best = max(groups, key=lambda group: (sum(weights[index] for index in group), -group[0]))
         weight = sum(weights[index] for index in best)
         if weight * _EQUAL / conflict.total < conflict.min_agreement - _EQUAL:
+            return OMIT
+        if not conflict.is_supported(numbers[index][1] for index in best):
             return OMIT
         return numbers[_median(best, weights)][1]
 

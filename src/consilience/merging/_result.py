@@ -15,20 +15,24 @@ __all__ = ["Candidate", "ConsensusResult", "FieldConsensus", "Fields", "ReviewIt
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One answer for a field, with its weight and the revisions behind it.
+    """One answer for a field, with its weight, the revisions behind it and their sources.
 
     ``absent`` marks the vote of revisions that lack the field (``value`` is None then, as it is for a null).
+    ``sources`` are the named sources that support the answer; ``corroboration`` is the noisy-OR over the sources of
+    its revisions, each with its highest confidence (see ``consolidate``), None without confidences.
 
     Example:
         >>> from consilience.merging import merge
         >>> merge([{"a": 1}, {}, {"a": 1}], weights=None).fields["a"].candidates[1]
-        Candidate(value=None, weight=1.0, revisions=(1,), absent=True)
+        Candidate(value=None, weight=1.0, revisions=(1,), absent=True, sources=(), corroboration=None)
     """
 
     value: Any
     weight: float
     revisions: tuple[int, ...]
     absent: bool = False
+    sources: tuple[str, ...] = ()
+    corroboration: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +43,11 @@ class FieldConsensus:
         value: the value in the merged record; None when the field is not there (see ``status``).
         agreement: the weight of the value over the weight of the revisions that hold the parent, 0 to 1; for a field
             that was left out, of its heaviest candidate.
-        support: the same with one vote for each revision.
+        support: the same with one vote for each revision (or, with ``one_vote_per_source``, for each source).
         status: unanimous, agreed, resolved, reconciled, omitted or absent (see ``Status``).
         candidates: every answer, heaviest first.
         replaced: with status reconciled, the value that the vote had chosen; None when it had chosen none.
+        too_few_sources: whether a value met the threshold but not ``min_sources``, and was left to the resolver.
 
     Example:
         >>> from consilience.merging import merge
@@ -57,6 +62,7 @@ class FieldConsensus:
     status: str
     candidates: tuple[Candidate, ...]
     replaced: Any = None
+    too_few_sources: bool = False
 
 
 class Fields(Mapping[Path, FieldConsensus]):
@@ -207,7 +213,9 @@ class ConsensusResult:
         return iter(sorted(split, key=lambda item: (item[1].agreement, str(item[0]))))
 
     def needs_review(self, below: float = 0.8) -> list[ReviewItem]:
-        """The fields whose agreement is lower than ``below`` (0 to 1), worst first, ready for a review queue.
+        """The fields to check by hand, worst agreement first, ready for a review queue.
+
+        They are those whose agreement is lower than ``below`` (0 to 1), or whose value has too few sources.
 
         The value proposed is that of the record, or the heaviest candidate where the field was left out.
         """
@@ -222,7 +230,7 @@ class ConsensusResult:
                 replies=tuple(tuple(raw.get(r) for r in each.revisions) for each in found.candidates),
             )
             for path, found in self.conflicts
-            if found.agreement < below
+            if found.agreement < below or found.too_few_sources
         ]
 
     def unwrap(self) -> Any:
@@ -254,6 +262,8 @@ class ConsensusReason:
     """The share of valid revisions is below ``min_valid``."""
     LOW_AGREEMENT = "low_agreement"
     """The revisions do not even agree on what kind of value the record is."""
+    TOO_FEW_SOURCES = "too_few_sources"
+    """The record as a whole is supported by fewer different sources than ``min_sources``."""
     INCOMPLETE = "incomplete"
     """A field that the schema or ``required=`` asks for found no agreement."""
     INCONSISTENT = "inconsistent"

@@ -32,6 +32,8 @@ class ConsensusOptions(TypedDict, total=False):
     min_valid: float
     min_agreement: float
     min_support: float | None
+    min_sources: int
+    one_vote_per_source: bool
     min_confidence: float
     required: Iterable[str]
     conflict_resolver: ConflictResolver
@@ -70,6 +72,9 @@ class ConsensusSettings:
         required: paths without which the result abstains.
         conflict_resolver: what to do with a field on which no value meets the threshold.
         compare: path or pattern (``"items[].name"``) -> comparator, beside those in the schema's annotations.
+        min_sources: the least number of different sources that must support a value or an item of a list; what has
+            fewer is a conflict for the resolver.
+        one_vote_per_source: whether each source has one vote at every place, by its own plurality there.
         weights: ``"trust"`` (by similarity to the others), None (one vote each), ``"confidence"``, a list with a
             weight for each revision, a mapping from source to weight, or a function of the sample.
         constraints: what must hold between several fields (see ``constraint``).
@@ -100,6 +105,8 @@ class ConsensusSettings:
     min_valid: float = 0.5
     min_agreement: float = 0.5
     min_support: float | None = None
+    min_sources: int = 1
+    one_vote_per_source: bool = False
     min_confidence: float = 0.0
     required: tuple[Path, ...] = ()
     conflict_resolver: ConflictResolver = default_conflict_resolver
@@ -138,6 +145,11 @@ class ConsensusSettings:
             raise SettingsError(
                 f"early_stop needs weights=None, got {self.weights!r}: the weights of revisions that are not drawn "
                 "yet are not known, and they change those of the others"
+            )
+        if self.early_stop and self.one_vote_per_source:
+            raise SettingsError(
+                "early_stop needs one_vote_per_source=False: a source can change its mind on every field, and with it "
+                "the say of all its other revisions"
             )
         object.__setattr__(self, "required", _paths("required", self.required))
         object.__setattr__(self, "compare", _comparators(self.compare))

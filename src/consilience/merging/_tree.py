@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from .._canonical import canonical_text
 from ._alignment import Slot, align
@@ -12,6 +12,8 @@ from ._comparators import Comparator, Ignore
 from ._paths import EACH, ROOT, Path
 
 __all__ = ["Node", "Rules", "lay_over"]
+
+V = TypeVar("V")
 
 Rules = Mapping[Path, Comparator]
 """Pattern of a path -> how the values there are compared."""
@@ -36,6 +38,23 @@ class Node:
     keys: dict[str, Node] = field(default_factory=dict)
     items: list[tuple[Slot, Node]] = field(default_factory=list)
 
+    def among(self, revisions: Collection[int]) -> Node:
+        """The same place as it is when only these revisions have a say; below it, all still have theirs."""
+        if all(revision in revisions for revision in self.values):
+            return self
+        items = [(_only(slot, revisions), child) for slot, child in self.items]
+        return Node(
+            self.pattern,
+            _only(self.values, revisions),
+            self.rule,
+            objects=_only(self.objects, revisions),
+            lists=_only(self.lists, revisions),
+            scalars=_only(self.scalars, revisions),
+            texts=_only(self.texts, revisions),
+            keys={key: child for key, child in self.keys.items() if not child.values.keys().isdisjoint(revisions)},
+            items=[(slot, child) for slot, child in items if slot],
+        )
+
     def leaves(self) -> Iterator[tuple[dict[int, Any], Mapping[int, str]]]:
         """The leaves below this node, one by one: revision -> scalar or empty container, and their canonical texts."""
         pending = [self]
@@ -54,6 +73,10 @@ class Node:
                 yield node.scalars, node.texts
             pending.extend(node.keys.values())
             pending.extend(child for _, child in node.items)
+
+
+def _only(held: Mapping[int, V], revisions: Collection[int]) -> dict[int, V]:
+    return {revision: value for revision, value in held.items() if revision in revisions}
 
 
 def lay_over(values: dict[int, Any], rules: Rules, pattern: Path = ROOT) -> Node:
