@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from itertools import combinations_with_replacement as combos
 from itertools import product
 
 import pytest
@@ -16,7 +17,7 @@ from consilience._errors import SettingsError
 from consilience.merging import Similar, aconsensus, consensus, merge, prefer_most_common_resolver
 from consilience.merging._merge import Merger
 from consilience.merging._settings import ConsensusSettings
-from consilience.merging._settling import Settling
+from consilience.merging._settling import Said, Settling
 from consilience.replies import Reply
 
 
@@ -199,7 +200,7 @@ def test_settled_means_that_no_completion_changes_the_outcome(options):
     checked = 0
     for prefix in [*product(RECORDS, repeat=2), *([each] * 3 for each in RECORDS), *product(RECORDS[:4], repeat=3)]:
         still_open = 4 - len(prefix)
-        if not Settling(chosen, Merger(chosen).rules, still_open).is_settled(list(prefix), 0):
+        if not Settling(chosen, Merger(chosen).rules, still_open).is_settled([Said(each) for each in prefix], 0):
             continue
         checked += 1
         outcomes = set()
@@ -210,6 +211,78 @@ def test_settled_means_that_no_completion_changes_the_outcome(options):
             outcomes.add((json.dumps(result.value), result.reason))
         assert len(outcomes) == 1, prefix
     assert checked
+
+
+SAID = [({"a": 1}, "x"), ({"a": 1}, "y"), ({"a": 2, "l": [1]}, "x"), ({"a": 1, "l": [1]}, "z"), ([1], "y"), ({}, "y")]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"min_agreement": 0.3},
+        {"min_agreement": 0.7},
+        {"conflict_resolver": prefer_most_common_resolver},
+        {"min_sources": 3},
+        {"compare": {"a": lambda one, other: True}},
+    ],
+)
+def test_settled_holds_whatever_the_sources_of_the_rest(options):
+    """Brute force over prefixes and completions, each revision from one of several sources."""
+    chosen = ConsensusSettings(**{"weights": None, "n": 5, "min_sources": 2, **options})
+    checked = 0
+    agreeing = [*SAID[:4], ({"a": 1}, "z")]
+    for prefix in [*combos(agreeing, 3), *combos(agreeing, 4), *([*SAID[:2], each] for each in SAID)]:
+        still_open = 5 - len(prefix)
+        if not Settling(chosen, Merger(chosen).rules, still_open).is_settled([Said(*each) for each in prefix], 0):
+            continue
+        checked += 1
+        outcomes = set()
+        for rest in product([*SAID, None], repeat=still_open):
+            replies = [ValueError() if each is None else Reply(each[0], source=each[1]) for each in [*prefix, *rest]]
+            result = consensus(replay(replies), "?", settings=chosen)
+            outcomes.add((json.dumps(result.value), result.reason))
+        assert len(outcomes) == 1, prefix
+    assert checked
+
+
+def test_early_stop_waits_for_a_second_source():
+    replies = [Reply({"a": 1}, source=source) for source in ["x", "x", "x", "x", "y", "y", "y"]]
+    one, two = replay(replies), replay(replies)
+    assert consensus(one, "?", n=7, weights=None, early_stop=True).value == {"a": 1}
+    result = consensus(two, "?", n=7, weights=None, early_stop=True, min_sources=2)
+    assert (result.value, result.stopped_by) == ({"a": 1}, "when_settled")
+    assert (len(one.calls), len(two.calls)) == (4, 5)
+
+
+def test_early_stop_counts_the_sources_of_calls_in_flight():
+    sampler = replay(['{"a": 1}'] * 6)
+    result = consensus(
+        {"x": sampler, "y": sampler}, "?", n=6, weights=None, early_stop=True, min_sources=2, concurrency=6
+    )
+    assert (result.value, len(sampler.calls)) == ({"a": 1}, 4)
+
+
+def test_early_stop_and_one_vote_per_source_exclude_each_other():
+    with pytest.raises(SettingsError, match="early_stop needs one_vote_per_source=False"):
+        consensus(replay([]), "?", weights=None, early_stop=True, one_vote_per_source=True)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.sampled_from(SAID), min_size=5, max_size=5), st.integers(1, 5), st.integers(1, 3))
+def test_early_stop_never_changes_the_record_with_sources(said, concurrency, min_sources):
+    replies = [Reply(record, source=source) for record, source in said]
+    full = consensus(replay(replies), "?", n=5, weights=None, min_sources=min_sources)
+    early = consensus(
+        replay(replies),
+        "?",
+        n=5,
+        weights=None,
+        early_stop=True,
+        concurrency=concurrency,
+        min_sources=min_sources,
+    )
+    assert (early.value, early.reason) == (full.value, full.reason) or (full.abstained and early.abstained)
 
 
 @settings(max_examples=80, deadline=None)

@@ -78,7 +78,7 @@ class Ballot(NamedTuple):
     source: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Poll:
     """The vote at one place: ``voices`` in number, with a weight of ``total``."""
 
@@ -109,7 +109,7 @@ class Poll:
         return [Ballot(each.value, weights[r], sources[r]) for each in spelled for r in each.revisions]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _PollOfSources(Poll):
     """Every source speaks once, by its own plurality; one that is tied within itself supports nobody.
 

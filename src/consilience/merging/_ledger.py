@@ -15,7 +15,7 @@ from ._merge import NO_FIT, Merger
 from ._resolvers import OMIT
 from ._result import ConsensusReason, ConsensusResult
 from ._settings import ConsensusSettings
-from ._settling import Settling
+from ._settling import Said, Settling
 
 __all__ = ["ConsensusLedger"]
 
@@ -31,6 +31,8 @@ class ConsensusLedger:
         self._reading = settings.reading()
         self._judge = Judge(self._reading)
         self._merger = Merger(settings)
+        # What is likely to come back is what leads, though more sources have yet to say so.
+        self._likely = Merger(replace(settings, min_sources=1)) if settings.early_stop else self._merger
         self._samples: dict[int, Sample] = {}
         self._revisions: dict[int, Any] = {}
         self._started = 0
@@ -44,7 +46,7 @@ class ConsensusLedger:
         if self.finished or self._started == self._settings.n:
             return None
         in_flight = self._started - len(self._samples)
-        if self._settings.early_stop and in_flight and self._may_suffice(in_flight):
+        if self._settings.early_stop and in_flight and self._may_suffice():
             return None
         self._started += 1
         return self._turns.call(self._started - 1)
@@ -58,7 +60,7 @@ class ConsensusLedger:
         self._announce(sample)
         if self._settings.early_stop and len(self._samples) < self._settings.n:
             failed = len(self._samples) - len(self._revisions)
-            self._settled = self._is_settled(list(self._revisions.values()), failed, self._open())
+            self._settled = self._is_settled(self._said(), failed, self._open())
 
     @property
     def finished(self) -> bool:
@@ -113,14 +115,18 @@ class ConsensusLedger:
         except Exception:
             logger.exception("on_sample raised for sample %d; the consensus goes on", sample.index)
 
-    def _may_suffice(self, in_flight: int) -> bool:
+    def _may_suffice(self) -> bool:
         """Whether the outcome would be settled if all calls in flight came back with what is agreed so far."""
-        revisions = list(self._revisions.values())
-        likely = self._merger.merge(list(self._samples.values())).partial if revisions else {}
+        revisions = self._said()
+        likely = self._likely.merge(list(self._samples.values())).partial if revisions else {}
         failed = len(self._samples) - len(revisions)
-        return self._is_settled(revisions + [likely] * in_flight, failed, self._settings.n - self._started)
+        flight = [Said(likely, self._turns.source(i)) for i in range(self._started) if i not in self._samples]
+        return self._is_settled(revisions + flight, failed, self._settings.n - self._started)
 
-    def _is_settled(self, revisions: list[Any], failed: int, still_open: int) -> bool:
+    def _said(self) -> list[Said]:
+        return [Said(record, self._samples[index].source) for index, record in self._revisions.items()]
+
+    def _is_settled(self, revisions: list[Said], failed: int, still_open: int) -> bool:
         return self._merger.can_settle and Settling(self._settings, self._merger.rules, still_open).is_settled(
             revisions, failed
         )

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._canonical import canonical_text
+from ..voting._quorum import number_of_sources
 from ._comparators import Ignore
 from ._resolvers import default_conflict_resolver
 from ._settings import ConsensusSettings
 from ._similarity import kind_of
 
-__all__ = ["Settling"]
+__all__ = ["Said", "Settling"]
+
+
+class Said(NamedTuple):
+    """What one revision has at a place, and the source of the revision."""
+
+    value: Any
+    source: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +29,14 @@ class Settling:
     """The worst case for revisions with one vote each.
 
     ``open`` revisions are still to come; each may hold anything, or fail. Scalars settle by the rules of voting,
-    lists once a decisive majority holds the very same list.
+    lists once a decisive majority holds the very same list. What has too few sources so far may still find them.
     """
 
     settings: ConsensusSettings
     rules: Mapping[Any, Any]
     open: int
 
-    def is_settled(self, revisions: list[Any], failed: int) -> bool:
+    def is_settled(self, revisions: Sequence[Said], failed: int) -> bool:
         """Whether the merged record is the same whatever is still to come.
 
         Args:
@@ -39,7 +47,7 @@ class Settling:
         enough_valid = len(revisions) / planned >= self.settings.min_valid
         return bool(revisions) and enough_valid and self._place(revisions, len(revisions), ())
 
-    def _place(self, values: list[Any], voters: int, pattern: tuple[str | int, ...]) -> bool:
+    def _place(self, values: Sequence[Said], voters: int, pattern: tuple[str | int, ...]) -> bool:
         """Whether one place is settled.
 
         Args:
@@ -50,34 +58,46 @@ class Settling:
         rule = self.rules.get(pattern)
         if isinstance(rule, Ignore):
             return True
-        kinds = Counter(map(kind_of, values))
+        kinds = Counter(kind_of(said.value) for said in values)
         kinds["absent"] = voters - len(values)
         (kind, most), *others = kinds.most_common()
         if not self._leads(most, voters, others[0][1] if others else 0):
             return self._is_hopeless(most, voters)
         if kind == "absent":
             return True
+        of_kind = [said for said in values if kind_of(said.value) == kind]
+        if not self._is_supported(of_kind):
+            return False
         if kind == "object":
-            return self._fields([value for value in values if type(value) is dict], pattern)
-        return self._values([value for value in values if kind_of(value) == kind], voters, kind == "list" or rule)
+            return self._fields(of_kind, pattern)
+        return self._values(of_kind, voters, kind == "list" or rule)
 
-    def _fields(self, objects: list[dict[str, Any]], pattern: tuple[str | int, ...]) -> bool:
+    def _fields(self, objects: Sequence[Said], pattern: tuple[str | int, ...]) -> bool:
         """Whether all fields of objects are settled, those included that no revision has had yet."""
         voters = len(objects)
-        keys = dict.fromkeys(key for record in objects for key in record)
+        keys = dict.fromkeys(key for record, _ in objects for key in record)
         return self._leads(voters, voters, 0) and all(
-            self._place([record[key] for record in objects if key in record], voters, (*pattern, key)) for key in keys
+            self._place(
+                [Said(record[key], source) for record, source in objects if key in record], voters, (*pattern, key)
+            )
+            for key in keys
         )
 
-    def _values(self, values: list[Any], voters: int, joins: Any) -> bool:
+    def _values(self, values: Sequence[Said], voters: int, joins: Any) -> bool:
         """Whether the value is settled of a place that is certain to hold a list, or a scalar.
 
         ``joins`` is true where alignment or a comparator can join what differs: only a majority is out of its reach.
         """
-        (_, most), *others = Counter(map(canonical_text, values)).most_common()
+        texts = [canonical_text(said.value) for said in values]
+        (text, most), *others = Counter(texts).most_common()
+        supported = self._is_supported(said for said, own in zip(values, texts, strict=True) if own == text)
         if joins:
-            return self._is_decisive(most, voters)
-        return self._leads(most, voters, others[0][1] if others else 0) or self._is_hopeless(most, voters)
+            return supported and self._is_decisive(most, voters)
+        leads = supported and self._leads(most, voters, others[0][1] if others else 0)
+        return leads or self._is_hopeless(most, voters)
+
+    def _is_supported(self, supporters: Iterable[Said]) -> bool:
+        return number_of_sources(said.source for said in supporters) >= self.settings.min_sources
 
     def _leads(self, count: int, voters: int, rival: int) -> bool:
         """Whether an answer wins even if all that is still to come is for its strongest rival."""
