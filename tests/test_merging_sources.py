@@ -51,10 +51,7 @@ def outcome(result) -> tuple:
 
 def test_candidates_carry_sources_and_corroboration():
     revisions = said(("x", {"a": 1}, 0.8), ("y", {"a": 1}, 0.5), ("x", {"a": 1}, 0.7), (None, {"a": 2}), ("z", {}, 0.4))
-    one, absent, two = (
-        sorted(merge(revisions, weights=None).fields["a"].candidates, key=lambda each: each.revisions)[0:3][0:1]
-        + sorted(merge(revisions, weights=None).fields["a"].candidates, key=lambda each: each.revisions)[:0:-1]
-    )
+    one, two, absent = merge(revisions, weights=None).fields["a"].candidates
     assert (one.sources, one.corroboration) == (("x", "y"), pytest.approx(0.9))
     assert (two.value, two.sources, two.corroboration) == (2, (), None)
     assert (absent.absent, absent.sources, absent.corroboration) == (True, ("z",), 0.4)
@@ -133,6 +130,12 @@ def test_items_need_sources():
     assert (result.fields["[1]"].status, result.fields["[1]"].too_few_sources) == ("omitted", True)
     kept = merge(chatty, weights=None, min_sources=2, conflict_resolver=prefer_most_common_resolver)
     assert (kept.value, kept.fields["[1]"].status) == (["a", "b"], "resolved")
+
+
+def test_an_item_that_lacks_weight_is_none_of_sources():
+    result = merge(said(("x", ["a", "b"]), ("y", ["a"])), weights=None, min_sources=2)
+    assert result.value == ["a"]
+    assert (result.fields["[1]"].status, result.fields["[1]"].too_few_sources) == ("omitted", False)
 
 
 def test_containers_need_sources_even_empty_ones():
@@ -275,6 +278,18 @@ def test_items_are_kept_by_sources():
     assert (result.value, result.fields["[1]"].status) == (["a"], "absent")
     kept = merge(revisions, weights=None, one_vote_per_source=True, min_support=0.3)
     assert (kept.value, kept.fields["[1]"].agreement) == (["a", "b"], 1 / 3)
+
+
+def test_what_an_item_holds_is_said_by_the_sources_that_have_it():
+    lists = [
+        ("x", [{"k": "mug", "n": 1}]),
+        ("y", [{"k": "mug", "n": 1}]),
+        ("z", [{"k": "mug", "n": 2}]),
+        ("z", []),
+        ("z", []),
+    ]
+    item = merge(said(*lists), weights=None, one_vote_per_source=True).fields["[0].n"]
+    assert (item.value, item.agreement, [each.sources for each in item.candidates]) == (1, 1.0, [("x", "y")])
 
 
 def test_the_order_of_items_is_that_of_most_sources():

@@ -125,9 +125,7 @@ class _PollOfSources(Poll):
         found = []
         for index, (value, revisions) in enumerate(given):
             supporters = {source for source, choice in choices.items() if choice == index}
-            speakers = tuple(
-                r for r in revisions if r in self.heard_revisions and self.electorate.sources[r] in supporters
-            )
+            speakers = tuple(r for r in revisions if self.electorate.sources[r] in supporters)
             weight = sum(self.heaviest[source] for source in supporters)
             found.append(Option(value, weight, revisions, speakers))
         return found
