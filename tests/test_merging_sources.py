@@ -241,6 +241,16 @@ def test_a_chatty_source_does_not_outvote_three_others():
     ]
 
 
+def test_a_source_is_not_trusted_for_agreeing_with_itself():
+    revisions = said(*[("chatty", {"a": 1, "b": 1})] * 20, ("x", {"a": 2, "b": 1}), ("y", {"a": 2, "b": 1}))
+    assert merge(revisions).weights[0] > merge(revisions).weights[-1]
+    result = merge(revisions, one_vote_per_source=True)
+    assert result.weights[0] <= result.weights[-1]
+    assert result.fields["a"].agreement >= 2 / 3
+    alone = merge(revisions[:3], one_vote_per_source=True)
+    assert (alone.value, alone.weights) == ({"a": 1, "b": 1}, (1.0, 1.0, 1.0))
+
+
 def test_a_source_that_is_tied_within_itself_supports_nobody():
     revisions = said(("x", {"a": 1}), ("x", {"a": 2}), ("y", {"a": 1}), ("z", {"a": 1}))
     field = merge(revisions, weights=None, one_vote_per_source=True).fields["a"]

@@ -153,7 +153,13 @@ class Merger:
         if not revisions or share < self._settings.min_valid:
             return self._too_few(samples, share)
         root = lay_over(revisions, self.rules)
-        weights = weigh(self._settings.weights, samples, root, self._satisfies if self._has_constraints else None)
+        weights = weigh(
+            self._settings.weights,
+            samples,
+            root,
+            self._satisfies if self._has_constraints else None,
+            one_vote_per_source=self._settings.one_vote_per_source,
+        )
         sources = {sample.index: sample.source for sample in samples if sample.index in revisions}
         electorate = Electorate(weights, sources, self._settings.min_sources, self._settings.one_vote_per_source)
         return self._result(samples, electorate, self._decide(root, electorate), dropped)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import TYPE_CHECKING
@@ -50,8 +51,13 @@ def trust_weights(similarities: Mapping[int, float], bonus: Mapping[int, float])
     return {revision: weight * scale for revision, weight in weights.items()}
 
 
-def mean_similarities(root: Node, revisions: Sequence[int]) -> dict[int, float]:
+def mean_similarities(
+    root: Node, revisions: Sequence[int], sources: Mapping[int, str | None] | None = None
+) -> dict[int, float]:
     """The mean similarity of every revision to the others, over the leaves that either of the two has.
+
+    With ``sources``, it is the mean over the other sources of the mean similarity to their revisions: that a source
+    agrees with itself is no reason to trust it.
 
     Texts are as alike as their normalised indel similarity says, other values are equal (1) or not (0), and a leaf
     that only one side has counts 0. Two revisions without any leaf are alike.
@@ -59,6 +65,7 @@ def mean_similarities(root: Node, revisions: Sequence[int]) -> dict[int, float]:
     Args:
         root: the joint tree of the revisions.
         revisions: at least two of them.
+        sources: revision -> source, at least two of them; by default every revision is a source of its own.
 
     Returns:
         revision -> mean similarity, 0 to 1. The order of the revisions does not matter, to the last bit.
@@ -77,7 +84,18 @@ def mean_similarities(root: Node, revisions: Sequence[int]) -> dict[int, float]:
     ratio = np.where(either > 0, common / np.maximum(either, 1), 1.0)
     np.fill_diagonal(ratio, 0.0)
     units = np.rint((np.tril(ratio) + np.tril(ratio).T) * UNIT).astype(np.int64)
-    return {revision: int(units[place].sum()) / UNIT / (size - 1) for place, revision in enumerate(revisions)}
+    if sources is None:
+        return {revision: int(units[place].sum()) / UNIT / (size - 1) for place, revision in enumerate(revisions)}
+    places: dict[str | None, list[int]] = {}
+    for place, revision in enumerate(revisions):
+        places.setdefault(sources[revision], []).append(place)
+    means = {source: units[:, own].sum(axis=1) / len(own) for source, own in places.items()}
+    return {
+        revision: math.fsum(mean[place] for source, mean in means.items() if source != sources[revision])
+        / UNIT
+        / (len(places) - 1)
+        for place, revision in enumerate(revisions)
+    }
 
 
 def _coded(root: Node, revisions: Sequence[int]) -> tuple[NDArray[np.int64], list[str | None]]:

@@ -20,7 +20,12 @@ CONSISTENT = 2.0
 
 
 def weigh(
-    weighting: Weighting, samples: Sequence[Sample], root: Node, satisfies: Callable[[Any], bool] | None
+    weighting: Weighting,
+    samples: Sequence[Sample],
+    root: Node,
+    satisfies: Callable[[Any], bool] | None,
+    *,
+    one_vote_per_source: bool = False,
 ) -> dict[int, int]:
     """Weigh the valid revisions.
 
@@ -29,6 +34,7 @@ def weigh(
         samples: every sample; a list of weights has one for each.
         root: the joint tree of the valid revisions.
         satisfies: whether a record meets the constraints; None without any.
+        one_vote_per_source: whether trust is what other sources confirm.
 
     Returns:
         revision -> weight in units of 1e-9, at a mean of one unit unless the weights were given.
@@ -41,7 +47,9 @@ def weigh(
         return dict.fromkeys(valid, UNIT)
     if weighting == "trust":
         bonus = {r: CONSISTENT for r in valid if satisfies is not None and satisfies(root.values[r])}
-        alike = mean_similarities(root, valid) if len(valid) > 1 else dict.fromkeys(valid, 1.0)
+        sources = {sample.index: sample.source for sample in samples} if one_vote_per_source else None
+        voices = len({sources[revision] for revision in valid}) if sources is not None else len(valid)
+        alike = mean_similarities(root, valid, sources) if voices > 1 else dict.fromkeys(valid, 1.0)
         return {revision: round(weight * UNIT) for revision, weight in trust_weights(alike, bonus).items()}
     given = _given(weighting, {sample.index: sample for sample in samples})
     weights = {revision: round(given(revision) * UNIT) for revision in valid}
