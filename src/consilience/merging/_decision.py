@@ -40,22 +40,21 @@ class Decider:
     min_support: float | None
     resolver: ConflictResolver
 
-    def decide(self, node: Node, voters: Sequence[int], path: Path = ROOT) -> Decision:
+    def decide(self, node: Node, poll: Poll, path: Path = ROOT) -> Decision:
         """Decide one place and all below it.
 
         Args:
             node: the place.
-            voters: the revisions that hold the parent, as the kind of container that it was decided to be.
+            poll: that of the revisions that hold the parent, as the kind of container that it was decided to be.
             path: where this is, for the resolver and for errors.
 
         Raises:
             ConsilienceError: a resolver or comparator raised; the message names the path.
         """
-        poll = self.electorate.poll(voters)
-        node = self._as_seen_by(voters, node)
+        node = self._as_seen_by(poll.voters, node)
         if isinstance(node.rule, Ignore):
             return self._copied(node, poll)
-        kinds = poll.options(_kinds(node, voters))
+        kinds = poll.options(_kinds(node, poll.voters))
         absence = [option for option in kinds if option.value is ABSENT]
         winner = self._kind(kinds, poll.total)
         kind = winner.value if winner is not None and self._is_supported(winner) else None
@@ -124,9 +123,10 @@ class Decider:
 
     def _object(self, node: Node, path: Path) -> Branch:
         holders = list(node.objects)
+        poll = self.electorate.poll(holders)
         decided = {}
         for key, child in node.keys.items():  # as loops, because a comprehension would be one more frame a level
-            decided[key] = self.decide(child, holders, Path((*path, key)))
+            decided[key] = self.decide(child, poll, Path((*path, key)))
         orders = {revision: list(record) for revision, record in node.objects.items()}
         first, *others = orders.values()
         if any(order != first for order in others):
@@ -141,9 +141,10 @@ class Decider:
         weights = self._order_weights(node, holders)
         # Their places among all items, for the resolver; those that are left out have no say in the order of the rest.
         places = majority_order(range(len(items)), positions, weights)
+        poll = self.electorate.poll(holders)
         decided = {}
         for place, index in enumerate(places):
-            decided[index] = self._item(items[index][1], holders, Path((*path, place)))
+            decided[index] = self._item(items[index][1], poll, Path((*path, place)))
         order = _in_order(sorted(decided), decided, positions, weights)
         return Branch("list", [(None, decided[index]) for index in order], holders, not all(node.lists.values()))
 
@@ -157,15 +158,14 @@ class Decider:
             return {revision: 1 << place for place, revision in enumerate(reversed(self.ranking))}
         return self.electorate.shares(holders)
 
-    def _item(self, node: Node, holders: Sequence[int], path: Path) -> Decision:
+    def _item(self, node: Node, poll: Poll, path: Path) -> Decision:
         """Decide whether an item is kept, and what it holds, by the revisions that have it."""
-        node = self._as_seen_by(holders, node)
-        lacking = [revision for revision in holders if revision not in node.values]
+        node = self._as_seen_by(poll.voters, node)
+        lacking = _lacking(node, poll.voters)
         if not lacking or isinstance(node.rule, Ignore):
-            return self.decide(node, list(node.values), path)
-        poll = self.electorate.poll(holders)
+            return self.decide(node, self.electorate.poll(list(node.values)), path)
         have, absence = poll.options([(None, node.values), (ABSENT, lacking)])
-        decision = self.decide(node, have.speakers or have.revisions, path)
+        decision = self.decide(node, self.electorate.poll(have.speakers or have.revisions), path)
         decision.options.append(absence)
         decision.total, decision.voices = poll.total, poll.voices
         if decision.status == Status.UNANIMOUS:
@@ -221,7 +221,7 @@ class Decider:
 
 def _kinds(node: Node, voters: Sequence[int]) -> list[tuple[Any, Iterable[int]]]:
     """The kinds of answers here, with the revisions that gave one."""
-    lacking = [revision for revision in voters if revision not in node.values]
+    lacking = _lacking(node, voters)
     kinds: list[tuple[Any, Collection[int]]] = [
         ("object", node.objects),
         ("list", node.lists),
@@ -229,6 +229,13 @@ def _kinds(node: Node, voters: Sequence[int]) -> list[tuple[Any, Iterable[int]]]
         (ABSENT, lacking),
     ]
     return [(kind, revisions) for kind, revisions in kinds if revisions]
+
+
+def _lacking(node: Node, voters: Sequence[int]) -> list[int]:
+    """The voters that have nothing here."""
+    if len(node.values) == len(voters):
+        return []
+    return [revision for revision in voters if revision not in node.values]
 
 
 def _distinct(poll: Poll, values: Mapping[int, Any], texts: Mapping[int, str]) -> list[Option]:

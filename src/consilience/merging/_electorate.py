@@ -26,12 +26,12 @@ class Electorate:
     min_sources: int = 1
     one_vote_per_source: bool = False
 
-    def poll(self, voters: Collection[int]) -> Poll:
+    def poll(self, voters: Sequence[int]) -> Poll:
         """The poll at a place whose parent is held by these revisions."""
         total = self.weight(voters)
         if not self.one_vote_per_source:
-            return Poll(self, total, len(voters))
-        return _PollOfSources(self, total, self.voices(voters), self._heaviest(voters), frozenset(voters))
+            return Poll(self, voters, total, len(voters))
+        return _PollOfSources(self, voters, total, self.voices(voters), self._heaviest(voters), frozenset(voters))
 
     def weight(self, revisions: Collection[int]) -> int:
         """What these revisions weigh together: every voice as much as the heaviest of its revisions."""
@@ -80,9 +80,10 @@ class Ballot(NamedTuple):
 
 @dataclass(slots=True)
 class Poll:
-    """The vote at one place: ``voices`` in number, with a weight of ``total``."""
+    """The vote of ``voters`` at one place: ``voices`` in number, with a weight of ``total``."""
 
     electorate: Electorate
+    voters: Sequence[int]
     total: int
     voices: int
 
@@ -92,10 +93,11 @@ class Poll:
         Args:
             answers: answers that exclude each other, with the revisions that gave them.
         """
+        weight = self.electorate.weights.__getitem__
         found = []
         for value, revisions in answers:
             behind = tuple(sorted(revisions))
-            found.append(Option(value, self.electorate.weight(behind), behind, behind))
+            found.append(Option(value, sum(map(weight, behind)), behind, behind))
         return found
 
     def heard(self, _kinds: Sequence[Option]) -> Poll:

@@ -211,7 +211,7 @@ class Merger:
             settings.min_support,
             settings.conflict_resolver,
         )
-        decision = decider.decide(root, sorted(root.values))
+        decision = decider.decide(root, electorate.poll(sorted(root.values)))
         merged = _record(decision, {})
         if not self._has_constraints or merged is OMIT:
             return _Consensus(decision, {}, self._build(merged), merged, None, Reconciliation(None, 0, False))

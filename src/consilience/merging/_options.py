@@ -101,7 +101,7 @@ class Decision:
 
     def take(self, option: Option, status: str) -> None:
         """Choose one of the options."""
-        self.choice = next(index for index, each in enumerate(self.options) if each is option)
+        self.choice = [each is option for each in self.options].index(True)
         self.status = status
 
     def choose(self, value: Any) -> None:
