@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,7 +13,7 @@ from ._comparators import Comparator
 from ._paths import Path
 from ._resolvers import OMIT
 
-__all__ = ["Built", "Cleaned", "JsonSchema", "Schema", "as_schema"]
+__all__ = ["Built", "Cleaned", "JsonSchema", "Schema", "as_schema", "outermost", "without"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,25 +101,61 @@ class JsonSchema:
 
     def clean(self, record: Any) -> Cleaned:
         """Drop what the schema rejects, the innermost value that each error names."""
-        wrong = {Path(error.instance_path) for error in self._compiled.iter_errors(record) if _is_of_a_value(error)}
-        return Cleaned(_without(record, (), wrong), tuple(sorted(wrong, key=str))) if wrong else Cleaned(record)
+        dropped: list[Path] = []
+        while wrong := outermost(path for each in self._errors(record) for path in _to_drop(each)):
+            dropped += wrong
+            record = without(record, wrong)
+        return Cleaned(record, tuple(dropped))
 
     def build(self, merged: Any) -> Built:
         """The merged JSON itself, if the schema accepts it."""
-        errors = list(self._compiled.iter_errors(merged))
+        errors = self._errors(merged)
         if not errors:
             return Built(merged)
         missing = sorted({_place(error) for error in errors}, key=str)
         return Built(None, tuple(missing), message=str(errors[0].message))
 
+    def _errors(self, record: Any) -> list[Any]:
+        return (
+            [] if record is OMIT else [each for error in self._compiled.iter_errors(record) for each in _causes(error)]
+        )
+
 
 _ABOUT_ABSENCE = frozenset({"required", "minItems", "minProperties", "contains", "minContains", "dependentRequired"})
+_ABOUT_KIND = frozenset({"type", "enum", "const"})
 _REQUIRED = re.compile(r'(".*") is a required property', re.DOTALL)
 
 
-def _is_of_a_value(error: Any) -> bool:
-    """Whether an error is about a value, and not about something that is missing from it."""
-    return bool(error.instance_path) and error.schema_path[-1] not in _ABOUT_ABSENCE
+def _causes(error: Any) -> list[Any]:
+    """The errors behind an error: those of the alternative that the value was most likely meant for, else itself.
+
+    No alternative is meant whose kind (type, or a constant that tells alternatives apart) is not that of the value.
+    Among the others the one with the fewest errors counts; on a tie the first.
+    """
+    place = list(error.instance_path)
+    alternatives = []
+    for alternative in getattr(error.kind, "context", None) or []:
+        causes = [each for cause in alternative for each in _causes(cause)]
+        if not any(_keyword(each) in _ABOUT_KIND and list(each.instance_path) == place for each in causes):
+            constants = sum(_keyword(each) in ("enum", "const") for each in causes)
+            alternatives.append((constants, len(causes), causes))
+    return min(alternatives, key=lambda each: each[:2])[2] if alternatives else [error]
+
+
+def _keyword(error: Any) -> str:
+    return str(error.schema_path[-1])
+
+
+def _to_drop(error: Any) -> list[Path]:
+    """The values that have to go: none if the error is about something that is missing, or about the whole record."""
+    path = tuple(error.instance_path)
+    surplus = list(getattr(error.kind, "unexpected", ()))
+    if hasattr(error.kind, "error"):  # a property of a name that is not allowed
+        surplus.append(error.kind.error.instance)
+    if surplus:
+        return [Path((*path, key)) for key in surplus]
+    droppable = _keyword(error) not in _ABOUT_ABSENCE if path else _keyword(error) in _ABOUT_KIND
+    return [Path(path)] if droppable else []
 
 
 def _place(error: Any) -> Path:
@@ -129,7 +165,18 @@ def _place(error: Any) -> Path:
     return Path((*path, json.loads(named[1]))) if named else Path(path)
 
 
-def _without(value: Any, path: tuple[str | int, ...], wrong: set[Path]) -> Any:
+def outermost(paths: Iterable[Path]) -> list[Path]:
+    """The different paths that are not below another one, in order of their text."""
+    different = set(paths)
+    return sorted((path for path in different if not any(path[:end] in different for end in range(len(path)))), key=str)
+
+
+def without(value: Any, wrong: Collection[Path]) -> Any:
+    """A copy of a value without what stands at these paths; OMIT if it is the value itself."""
+    return _without(value, (), frozenset(wrong))
+
+
+def _without(value: Any, path: tuple[str | int, ...], wrong: frozenset[Path]) -> Any:
     """A copy of a value without what stands at these paths; OMIT if it is the value itself."""
     if path in wrong:
         return OMIT
