@@ -15,7 +15,7 @@ from consilience._canonical import canonical_text
 from consilience.merging import Keyed, Ordered, merge
 from consilience.merging._alignment import align, find_key
 from consilience.merging._order import majority_order
-from consilience.merging._similarity import similarity_matrix
+from consilience.merging._similarity import Similarity
 from consilience.merging._tree import lay_over
 from consilience.merging._trust import mean_similarities, trust_weights
 
@@ -43,13 +43,13 @@ FLAT = st.recursive(SCALARS, lambda inner: st.dictionaries(st.sampled_from("abc"
 @given(st.lists(FLAT, min_size=1, max_size=4), st.lists(FLAT, min_size=1, max_size=4))
 def test_similarity_against_a_plain_implementation(left, right):
     expected = [[plain_similarity(one, other) for other in right] for one in left]
-    assert np.allclose(similarity_matrix(left, right), expected, atol=1e-6)
+    assert np.allclose(Similarity().matrix(left, right), expected, atol=1e-6)
 
 
 @settings(deadline=None)
 @given(st.lists(VALUES, min_size=1, max_size=4))
 def test_similarity_is_symmetric_and_1_for_equals(values):
-    matrix = similarity_matrix(values, values)
+    matrix = Similarity().matrix(values, values)
     assert np.allclose(matrix, matrix.T, atol=1e-6)
     assert np.allclose(np.diagonal(matrix), 1, atol=1e-6)
     assert matrix.min() >= 0

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from consilience._errors import SettingsError
-from consilience.merging import Exact, Ignore, Keyed, Normalized, Ordered, Similar, Tolerance, Unordered, merge
+from consilience._canonical import canonical_text
+from consilience._errors import ConsilienceError, SettingsError
+from consilience.merging import (
+    Comparator,
+    Exact,
+    Ignore,
+    Keyed,
+    Normalized,
+    Ordered,
+    Similar,
+    Tolerance,
+    Unordered,
+    merge,
+)
 from consilience.merging._clusters import cluster_texts, distinction
+from consilience.merging._comparators import Custom
 
 NEVER_ONE = [
     ("1.5", "15"),
@@ -137,3 +152,113 @@ def test_bad_arguments():
         Normalized("colour")
     with pytest.raises(TypeError, match=r"compare\['a'\] needs its arguments"):
         merge([], compare={"a": Similar})
+
+
+@pytest.mark.parametrize(
+    ("numbers", "rule"),
+    [
+        ([10**12, 10**12 + 900, 3], Tolerance(0.01)),
+        ([4915112345678, 4915112345679, 4915112345670], Tolerance()),
+        ([5.0, float("inf"), 7.0], Tolerance(0.5)),
+        ([float("nan"), float("inf"), float("-inf")], Tolerance(1, 1)),
+        ([10**400, 10**400 + 2, 1.5], Tolerance(1, 0)),
+        ([10.0, 9.98, 9.96], Tolerance(0.01)),
+    ],
+)
+def test_numbers_that_are_not_close(numbers, rule):
+    assert rule.groups(numbers, [1] * len(numbers)) == [[0], [1], [2]]
+    assert rule.equal_pairs(numbers, numbers[::-1])[:, ::-1].sum() <= len(numbers)
+    assert values(numbers, compare={"a": rule})[1] == "omitted"
+
+
+def test_tolerance_is_exact_at_its_edge():
+    assert Tolerance(0.01).groups([9.99, 10.0], [1, 1]) == [[0, 1]]
+    assert Tolerance(rel=0.1).groups([0.9, 1.0], [1, 1]) == [[0, 1]]
+    assert Tolerance(1).groups([10**400, 10**400 + 1], [1, 1]) == [[0, 1]]
+
+
+RULES = [
+    Exact(),
+    Normalized("text"),
+    Normalized("number"),
+    Similar(0.6),
+    Similar(0.6, lambda a, b: float(a[:1] == b[:1])),
+]
+RULES += [Tolerance(1), Tolerance(rel=0.5), Custom(lambda one, other: str(one)[:1] == str(other)[:1])]
+MIXED = st.integers(-3, 3) | st.sampled_from([0.5, 1.5, True, None, "a", "A", "ab", "abb", "1", "#a", "", 10**400])
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.sampled_from(RULES), st.lists(MIXED, min_size=1, max_size=4), st.lists(MIXED, min_size=1, max_size=4))
+def test_equal_pairs_are_the_groups_of_two(rule, left, right):
+    matrix = rule.equal_pairs(left, right)
+    for row, one in enumerate(left):
+        for column, other in enumerate(right):
+            two = sorted({canonical_text(value): value for value in (one, other)}.items())
+            expected = len(rule.groups([value for _, value in two], [1] * len(two))) == 1
+            if len(two) == 2:
+                assert matrix[row, column] == expected
+
+
+class FirstLetter(Comparator):
+    """A comparator that has ``groups`` alone."""
+
+    def groups(self, values, weights):
+        letters = sorted({value[0] for value in values})
+        return [[index for index, value in enumerate(values) if value[0] == letter] for letter in letters]
+
+
+@pytest.mark.parametrize(
+    ("lists", "rule", "expected"),
+    [
+        ([[1.0], [1.001], [0.999]], Tolerance(0.01), [0.999]),
+        ([["URGENT"], ["urgent"], ["Urgent"]], "text", ["URGENT"]),
+        ([["Bob"], ["Robert"], ["bob"]], lambda one, other: True, ["Bob"]),
+        ([["ax"], ["ay"], ["bz"]], FirstLetter(), ["ax"]),
+        ([["1,180.00", "7"], [7, 1180], ["1180", "7"]], "number", ["1,180.00", "7"]),
+    ],
+)
+def test_comparators_pair_the_items_of_lists(lists, rule, expected):
+    for order in permutations(lists):
+        assert merge(list(order), compare={"[]": rule}, weights=None).value == expected
+
+
+def test_comparators_of_fields_pair_items_and_find_keys():
+    rows = [[{"sku": sku, "q": 1}, {"sku": "zz", "q": 2}] for sku in ("A-1", "a-1", "A-1 ")]
+    result = merge(rows, compare={"$": Keyed("sku"), "[].sku": "text"}, weights=None)
+    assert result.value == [{"sku": "A-1 ", "q": 1}, {"sku": "zz", "q": 2}]
+    keyed = merge([[{"n": 1.0, "a": "x", "b": "y"}], [{"n": 1.001, "a": "q", "b": "r"}]] * 2, weights=None,
+                  compare={"$": Keyed("n"), "[].n": Tolerance(0.01)})  # fmt: skip
+    assert keyed.value[0]["n"] == 1.0
+
+
+def test_what_is_never_voted_on_pairs_nothing():
+    lists = [[{"a": "same", "note": note, "more": note}] for note in ("one", "quite another", "third")]
+    assert merge(lists, compare={"[].note": Ignore(), "[].more": Ignore()}, weights=None).value[0]["a"] == "same"
+
+
+def test_a_comparator_that_raises_on_items_names_the_pattern():
+    def broken(one, other):
+        raise KeyError("x")
+
+    with pytest.raises(ConsilienceError, match=r"comparator of \S*\[\] raised KeyError"):
+        merge([["a"], ["b"]], compare={"[]": broken})
+
+
+@pytest.mark.parametrize("groups", [[], [[0]], [[0, 1], [1]], [[0], [5]], 7])
+def test_groups_that_are_no_partition_are_an_error_with_the_path(groups):
+    class Broken(Comparator):
+        def groups(self, values, weights):
+            return groups
+
+    with pytest.raises(ConsilienceError, match=r"comparator of .* raised"):
+        merge([[{"id": "a"}], [{"id": "b"}]], compare={"$": Keyed("id"), "[].id": Broken()})
+
+
+def test_asynchronous_functions_are_refused():
+    async def same(one, other):
+        return True
+
+    for make in (lambda: Custom(same), lambda: Similar(0.5, same), lambda: merge([], compare={"a": same})):
+        with pytest.raises(TypeError, match="must be a plain function, got the asynchronous 'same'"):
+            make()

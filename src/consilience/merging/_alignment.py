@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .._canonical import canonical_text
-from ._comparators import Comparator, Keyed, Ordered
-from ._similarity import similarity_matrix
+from ._comparators import Comparator, Keyed, Ordered, partition
+from ._paths import EACH, ROOT, Path
+from ._similarity import Similarity, kind_of
 
 if TYPE_CHECKING:
-    from ._similarity import Matrix
+    from ._ratios import Matrix
 
-__all__ = ["ALIKE", "Slot", "align"]
+__all__ = ["ALIKE", "Rules", "Slot", "align"]
 
 ALIKE = 0.5
 """Items less alike than this are never paired by similarity."""
@@ -22,11 +23,24 @@ ALIKE = 0.5
 _CLOSER = 1e-6
 """Of two equally good pairings the one that moves items less far wins."""
 
+_ITEMS = Path((*ROOT, EACH))
+
+_BY_TYPE = Similarity()
+"""The similarity where no comparator is declared."""
+
+Rules = Mapping[Path, Comparator]
+"""Pattern of a path -> how the values there are compared."""
+
 Slot = dict[int, int]
 """One item of the aligned lists: revision -> position of the item in that revision's list."""
 
 
-def align(lists: Mapping[int, list[Any]], rule: Comparator | None = None) -> list[Slot]:
+def align(
+    lists: Mapping[int, list[Any]],
+    rule: Comparator | None = None,
+    similarity: Similarity = _BY_TYPE,
+    pattern: Path = _ITEMS,
+) -> list[Slot]:
     """Find the items that several lists have in common.
 
     The reference starts from the list that has most in common with the others and grows with every item that finds
@@ -37,6 +51,8 @@ def align(lists: Mapping[int, list[Any]], rule: Comparator | None = None) -> lis
         lists: revision -> list.
         rule: ``Keyed`` names the fields that identify an item, ``Ordered`` pairs items by position; otherwise a key
             is looked for (see ``find_key``).
+        similarity: how alike two items are.
+        pattern: where the items stand, for the similarity.
 
     Returns:
         The items, in the order in which the reference took them up.
@@ -51,8 +67,9 @@ def align(lists: Mapping[int, list[Any]], rule: Comparator | None = None) -> lis
             {revision: index for revision, items in lists.items() if index < len(items)} for index in range(longest)
         ]
     key_fields = rule.fields if isinstance(rule, Keyed) else find_key(list(lists.values()))
-    columns = [_Column.read(revision, items, key_fields) for revision, items in lists.items()]
-    reference = _Reference(keys_decide=isinstance(rule, Keyed))
+    keys = _Keys(lists.values(), key_fields, similarity.rules, pattern)
+    columns = [_Column.read(revision, items, keys) for revision, items in lists.items()]
+    reference = _Reference(similarity, pattern, keys_decide=isinstance(rule, Keyed))
     for column in _medoid_first(columns):
         reference.add(column)
     return [slot.positions for slot in reference.slots]
@@ -92,22 +109,46 @@ class _Column:
     keys: list[str | None]
 
     @classmethod
-    def read(cls, revision: int, items: list[Any], key_fields: tuple[str, ...]) -> _Column:
-        return cls(revision, items, [canonical_text(item) for item in items], _keys(items, key_fields))
+    def read(cls, revision: int, items: list[Any], keys: _Keys) -> _Column:
+        return cls(revision, items, [canonical_text(item) for item in items], keys.of(items))
 
 
-def _keys(items: list[Any], fields: tuple[str, ...]) -> list[str | None]:
-    """The typed ballot of each item's key; None where it is missing or not unique in its list."""
-    if not fields:
-        return [None] * len(items)
-    keys = [
-        canonical_text([item[name] for name in fields])
-        if type(item) is dict and all(map(item.__contains__, fields))
-        else None
-        for item in items
-    ]
-    count = Counter(keys)
-    return [key if count[key] == 1 else None for key in keys]
+class _Keys:
+    """The keys of the items of several lists: values that the comparator of a key field takes for equal are one key."""
+
+    def __init__(
+        self, lists: Iterable[list[Any]], fields: tuple[str, ...], rules: Mapping[Path, Comparator], pattern: Path
+    ) -> None:
+        self._fields = fields
+        items = [item for each in lists for item in each if self._has_key(item)]
+        self._marks = {name: _marks([item[name] for item in items], rules, Path((*pattern, name))) for name in fields}
+
+    def of(self, items: list[Any]) -> list[str | None]:
+        """The typed ballot of each item's key; None where it is missing or not unique in its list."""
+        if not self._fields:
+            return [None] * len(items)
+        keys = [self._key(item) if self._has_key(item) else None for item in items]
+        count = Counter(keys)
+        return [key if count[key] == 1 else None for key in keys]
+
+    def _has_key(self, item: Any) -> bool:
+        return bool(self._fields) and type(item) is dict and all(map(item.__contains__, self._fields))
+
+    def _key(self, item: Any) -> str:
+        texts = [(canonical_text(item[name]), self._marks[name]) for name in self._fields]
+        return canonical_text([marks.get(text, text) for text, marks in texts])
+
+
+def _marks(values: list[Any], rules: Rules, pattern: Path) -> dict[str, str]:
+    """Canonical text of a key field's value -> that of the first in its group of equals."""
+    rule = rules.get(pattern)
+    if rule is None or not values:
+        return {}
+    distinct = {canonical_text(value): value for value in values if kind_of(value) == "scalar"}
+    count = Counter(map(canonical_text, values))
+    texts = sorted(distinct)
+    groups = partition(rule, [distinct[text] for text in texts], [count[text] for text in texts], pattern)
+    return {texts[index]: texts[group[0]] for group in groups for index in group}
 
 
 def _medoid_first(columns: list[_Column]) -> list[_Column]:
@@ -160,8 +201,10 @@ class _Reference:
     it is the same. A key that was found may be misspelt, and similarity has a say.
     """
 
-    def __init__(self, *, keys_decide: bool) -> None:
+    def __init__(self, similarity: Similarity, pattern: Path, *, keys_decide: bool) -> None:
         self.slots: list[_Slot] = []
+        self._alike = similarity
+        self._pattern = pattern
         self._keys_decide = keys_decide
 
     def add(self, column: _Column) -> None:
@@ -231,7 +274,7 @@ class _Reference:
 
         members = [(place, text) for place, index in enumerate(free) for text in self.slots[index].members]
         values = [self.slots[free[place]].members[text] for place, text in members]
-        alike = similarity_matrix(items, values)
+        alike = self._alike.matrix(items, values, self._pattern)
         if len(members) == len(free):
             return alike
         counts = [self.slots[free[place]].counts[text] for place, text in members]

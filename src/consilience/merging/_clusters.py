@@ -7,10 +7,10 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ._similarity import text_ratios
+from ._ratios import text_ratios
 
 if TYPE_CHECKING:
-    from ._similarity import Matrix
+    from ._ratios import Matrix
 
 __all__ = ["TextMatrix", "cluster_texts", "distinction"]
 

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 from .._arguments import check_threshold
-from .._errors import SettingsError
+from .._canonical import canonical_text
+from .._coroutines import require_plain_function
+from .._errors import ConsilienceError, SettingsError
 from ..voting._ballots import ballot
 from ..voting._normalizers import Normalizer, vote_normalizer
-from ._clusters import cluster_texts
+from ._clusters import cluster_texts, distinction
+from ._paths import Path
+from ._ratios import text_ratios
 
 if TYPE_CHECKING:
-    from ._similarity import Matrix, Scorer
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ._ratios import Matrix, Scorer
+
+    Pairs = NDArray[np.bool_]
 
 __all__ = [
     "Comparator",
@@ -29,6 +39,7 @@ __all__ = [
     "Tolerance",
     "Unordered",
     "as_comparator",
+    "partition",
 ]
 
 
@@ -50,6 +61,17 @@ class Comparator(ABC):
     def groups(self, values: Sequence[Any], weights: Sequence[int], /) -> list[list[int]]:
         """Part distinct values, given in canonical order, into groups of equals (as positions)."""
 
+    def equal_pairs(self, left: Sequence[Any], right: Sequence[Any], /) -> Pairs:
+        """Which value on the left equals which on the right, each two by themselves: a matrix of true and false.
+
+        The items of lists are paired by it. It follows from ``groups``; a comparator can have a faster one.
+        """
+        return _pairs_where(self._are_equal, left, right)
+
+    def _are_equal(self, one: Any, other: Any) -> bool:
+        distinct = sorted({canonical_text(value): value for value in (one, other)}.items())
+        return len(self.groups([value for _, value in distinct], [1] * len(distinct))) == 1
+
 
 class _Plain(Comparator):
     """Values are equal if they are the same JSON."""
@@ -58,6 +80,9 @@ class _Plain(Comparator):
 
     def groups(self, values: Sequence[Any], _weights: Sequence[int], /) -> list[list[int]]:
         return [[index] for index in range(len(values))]
+
+    def equal_pairs(self, left: Sequence[Any], right: Sequence[Any], /) -> Pairs:
+        return _equal_codes(list(map(canonical_text, left)), list(map(canonical_text, right)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +163,17 @@ class Normalized(Comparator):
         vote_normalizer(self.how, None)
 
     def groups(self, values: Sequence[Any], _weights: Sequence[int], /) -> list[list[int]]:
-        normalize = vote_normalizer(self.how, None) or (lambda value: value)
         found: dict[str, list[int]] = {}
-        for index, value in enumerate(values):
-            found.setdefault(ballot(normalize(value)), []).append(index)
+        for index, text in enumerate(self._normalized(values)):
+            found.setdefault(text, []).append(index)
         return list(found.values())
+
+    def equal_pairs(self, left: Sequence[Any], right: Sequence[Any], /) -> Pairs:
+        return _equal_codes(self._normalized(left), self._normalized(right))
+
+    def _normalized(self, values: Sequence[Any]) -> list[str]:
+        normalize = vote_normalizer(self.how, None) or (lambda value: value)
+        return [ballot(normalize(value)) for value in values]
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +196,7 @@ class Similar(Comparator):
 
     def __post_init__(self) -> None:
         check_threshold("threshold", self.threshold)
+        require_plain_function("scorer", self.scorer)
 
     def groups(self, values: Sequence[Any], _weights: Sequence[int], /) -> list[list[int]]:
         texts = [index for index, value in enumerate(values) if type(value) is str]
@@ -172,6 +204,19 @@ class Similar(Comparator):
         alike = cluster_texts([values[index] for index in texts], self.threshold, measure)
         others = [[index] for index, value in enumerate(values) if type(value) is not str]
         return sorted([[texts[place] for place in group] for group in alike] + others)
+
+    def equal_pairs(self, left: Sequence[Any], right: Sequence[Any], /) -> Pairs:
+        import numpy as np
+
+        rows = [index for index, value in enumerate(left) if type(value) is str]
+        columns = [index for index, value in enumerate(right) if type(value) is str]
+        equal = np.zeros((len(left), len(right)), dtype=bool)
+        if rows and columns:
+            ours, theirs = [left[index] for index in rows], [right[index] for index in columns]
+            ratios = text_ratios(ours, theirs) if self.scorer is None else _scores(self.scorer, ours, theirs)
+            same = _equal_codes(list(map(distinction, ours)), list(map(distinction, theirs)))
+            equal[np.ix_(rows, columns)] = same & (ratios >= self.threshold - 1e-9)
+        return equal
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,14 +244,33 @@ class Tolerance(Comparator):
                 raise SettingsError(f"Tolerance {name} must be a number of at least 0, got {value!r}")
 
     def groups(self, values: Sequence[Any], weights: Sequence[int], /) -> list[list[int]]:
-        return around_the_heaviest(values, weights, self._is_close)
+        exact = [_exact(value) for value in values]
+        return around_the_heaviest(exact, weights, self._is_close)
 
-    def _is_close(self, one: Any, other: Any) -> bool:
-        if not (is_number(one) and is_number(other)):
+    def equal_pairs(self, left: Sequence[Any], right: Sequence[Any], /) -> Pairs:
+        ours, theirs = [_exact(value) for value in left], [_exact(value) for value in right]
+        # Whole matrices in floating point first, because exact fractions take a hundred times as long.
+        near = self._may_be_close(ours, theirs)
+        for row, column in zip(*near.nonzero(), strict=True):
+            near[row, column] = self._is_close(ours[row], theirs[column])
+        return near
+
+    def _may_be_close(self, left: Sequence[Fraction | None], right: Sequence[Fraction | None]) -> Pairs:
+        import numpy as np
+
+        one, other = (np.array([_rounded(number) for number in side]) for side in (left, right))
+        one, other = one[:, None], other[None, :]
+        with np.errstate(all="ignore"):
+            larger = np.maximum(np.abs(one), np.abs(other))
+            allowed = np.maximum(_rounded(_decimal(self.abs)), _rounded(_decimal(self.rel)) * larger) + 1e-9 * larger
+            # What is too large for floating point is left to the exact comparison.
+            return np.asarray((np.abs(one - other) <= allowed) | np.isinf(one) | np.isinf(other))
+
+    def _is_close(self, one: Fraction | None, other: Fraction | None) -> bool:
+        if one is None or other is None:
             return False
-        # The slack keeps 10.00 and 9.99 within 0.01 although binary fractions put them a hair further apart.
-        slack = 1e-9 * max(1.0, math.fabs(one), math.fabs(other))
-        return math.fabs(one - other) <= max(self.abs, self.rel * max(math.fabs(one), math.fabs(other))) + slack
+        largest = max(_decimal(self.abs), _decimal(self.rel) * max(abs(one), abs(other)))
+        return abs(one - other) <= largest
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,8 +287,14 @@ class Custom(Comparator):
 
     same: Callable[[Any, Any], bool]
 
+    def __post_init__(self) -> None:
+        require_plain_function("same", self.same)
+
     def groups(self, values: Sequence[Any], weights: Sequence[int], /) -> list[list[int]]:
         return around_the_heaviest(values, weights, self.same)
+
+    def equal_pairs(self, left: Sequence[Any], right: Sequence[Any], /) -> Pairs:
+        return _pairs_where(self.same, left, right)
 
 
 def as_comparator(value: Any, name: str) -> Comparator:
@@ -239,8 +309,24 @@ def as_comparator(value: Any, name: str) -> Comparator:
     if isinstance(value, str):
         return Normalized(value)  # type: ignore[arg-type]  # checked there, with a message for other names
     if callable(value):
+        require_plain_function(name, value)
         return Custom(value)
     raise TypeError(f"{name} must be a comparator, a function of two values or a str, got {type(value).__name__}")
+
+
+def partition(rule: Comparator, values: Sequence[Any], weights: Sequence[int], pattern: Path) -> list[list[int]]:
+    """The groups that a comparator makes of distinct values, checked: each value is in exactly one of them.
+
+    Raises:
+        ConsilienceError: the comparator raised, or left a value out; the message names the path.
+    """
+    try:
+        groups = [list(group) for group in rule.groups(values, weights)]
+        if sorted(index for group in groups for index in group) != list(range(len(values))) or not all(groups):
+            raise ValueError(f"groups() must have each of {len(values)} positions once, got {groups!r}")
+    except Exception as error:
+        raise ConsilienceError(f"the comparator of {pattern} raised {type(error).__name__}: {error}") from error
+    return groups
 
 
 def is_number(value: Any) -> bool:
@@ -248,15 +334,48 @@ def is_number(value: Any) -> bool:
     return type(value) is int or type(value) is float
 
 
+def _exact(value: Any) -> Fraction | None:
+    """The number that a JSON value is, as it is written; None for what is no finite number."""
+    return _decimal(value) if is_number(value) and (type(value) is int or math.isfinite(value)) else None
+
+
+def _decimal(number: float) -> Fraction:
+    """A number as it is written: in binary fractions 10.00 and 9.99 are a hair further apart than 0.01."""
+    return Fraction(number) if isinstance(number, int) else Fraction(float.__repr__(number))
+
+
+def _rounded(number: Fraction | None) -> float:
+    if number is None:
+        return math.nan
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf
+
+
 def matrix_of(scorer: Scorer) -> Callable[[Sequence[str]], Matrix]:
     """A scorer of two texts as a measure of many."""
+    return lambda texts: _scores(scorer, texts, texts)
 
-    def measure(texts: Sequence[str]) -> Matrix:
-        import numpy as np
 
-        return np.array([[float(scorer(one, other)) for other in texts] for one in texts])
+def _scores(scorer: Scorer, left: Sequence[str], right: Sequence[str]) -> Matrix:
+    import numpy as np
 
-    return measure
+    return np.array([[float(scorer(one, other)) for other in right] for one in left])
+
+
+def _pairs_where(same: Callable[[Any, Any], bool], left: Sequence[Any], right: Sequence[Any]) -> Pairs:
+    import numpy as np
+
+    return np.array([[bool(same(one, other)) for other in right] for one in left], dtype=bool)
+
+
+def _equal_codes(left: Sequence[Hashable], right: Sequence[Hashable]) -> Pairs:
+    import numpy as np
+
+    codes: dict[Hashable, int] = {}
+    rows, columns = ([codes.setdefault(mark, len(codes)) for mark in side] for side in (left, right))
+    return np.asarray(np.array(rows)[:, None] == np.array(columns)[None, :])
 
 
 def around_the_heaviest(

@@ -14,12 +14,12 @@ from ..voting._quorum import number_of_sources
 from ._clusters import cluster_texts
 from ._comparators import Tolerance, is_number, matrix_of
 from ._paths import EACH, Path, parse_path
-from ._similarity import text_ratios
+from ._ratios import text_ratios
 
 if TYPE_CHECKING:
     from ._clusters import TextMatrix
+    from ._ratios import Scorer
     from ._semantic import Embed
-    from ._similarity import Scorer
 
 __all__ = [
     "OMIT",

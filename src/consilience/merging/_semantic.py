@@ -10,7 +10,7 @@ from .._errors import MissingExtraError
 
 if TYPE_CHECKING:
     from ._clusters import TextMatrix
-    from ._similarity import Matrix
+    from ._ratios import Matrix
 
 __all__ = ["Embed", "embedder", "semantic_matrix"]
 

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from .._canonical import canonical_text
+from .._errors import ConsilienceError
+from ._comparators import Comparator, Ignore, Ordered
+from ._paths import EACH, ROOT, Path
+from ._ratios import text_ratios
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from ._ratios import Matrix
 
-    Matrix = NDArray[np.float64]
+__all__ = ["Similarity", "kind_of"]
 
-__all__ = ["Scorer", "kind_of", "similarity_matrix", "text_ratios"]
+_DEEPEST = 30
+"""Below this depth values are equal or not: what is nested deeper says little about what an item is."""
 
-Scorer = Callable[[str, str], float]
-"""How alike two texts are, from 0 to 1."""
-
-_MISSING = object()
+_CELLS = 1 << 22
+"""The most cells of a matrix that is only needed on the way to another one."""
 
 
 def kind_of(value: Any) -> str:
@@ -26,123 +30,169 @@ def kind_of(value: Any) -> str:
     return "object" if type(value) is dict else "list" if type(value) is list else "scalar"
 
 
-def text_ratios(left: Sequence[str], right: Sequence[str]) -> Matrix:
-    """The normalised indel similarity of every text on the left with every text on the right."""
-    import numpy as np
-    from rapidfuzz.fuzz import ratio
-    from rapidfuzz.process import cdist
-
-    return np.asarray(cdist(left, right, scorer=ratio, dtype=np.float32), dtype=np.float64) / 100.0
-
-
-_DEEPEST = 30
-"""Below this depth values are equal or not: what is nested deeper says little about what an item is."""
-
-
-def similarity_matrix(left: Sequence[Any], right: Sequence[Any], depth: int = 0) -> Matrix:
-    """Compare every value on the left with every value on the right.
-
-    Objects are as alike as their fields are on average, a field that only one side has counting 0; lists as their
-    best pairing is; texts by the normalised indel similarity; all else is equal (1) or not (0). Equal values are
-    compared once.
+@dataclass(frozen=True, slots=True)
+class Similarity:
+    """How alike values are, by one set of rules.
 
     Args:
-        left: JSON values.
-        right: JSON values.
-        depth: how deep inside the values compared these are.
-
-    Returns:
-        A matrix with a row for each value on the left and a column for each on the right, values from 0 to 1.
+        rules: pattern of a path -> how the values there are compared.
 
     Example:
-        >>> similarity_matrix(["USA"], ["U.S.A.", "USA", 1]).round(3).tolist()
+        >>> Similarity().matrix(["USA"], ["U.S.A.", "USA", 1]).round(3).tolist()
         [[0.667, 1.0, 0.0]]
     """
-    import numpy as np
 
-    if depth > _DEEPEST:
-        return _equality(left, right)
-    result = np.zeros((len(left), len(right)))
-    for kind in _COMPARE:
-        rows = [index for index, value in enumerate(left) if kind_of(value) == kind]
-        columns = [index for index, value in enumerate(right) if kind_of(value) == kind]
+    rules: Mapping[Path, Comparator] = field(default_factory=dict)
+
+    def matrix(self, left: Sequence[Any], right: Sequence[Any], pattern: Path = ROOT, depth: int = 0) -> Matrix:
+        """Compare every value on the left with every value on the right.
+
+        Objects are as alike as their fields are on average, a field that only one side has counting 0; lists as the
+        best partners of their items are; texts by the normalised indel similarity; all else is equal (1) or not (0).
+        What a comparator takes for equal is equal, and what is never voted on is left out. Equal values are compared
+        once.
+
+        Args:
+            left: JSON values.
+            right: JSON values.
+            pattern: where they stand.
+            depth: how deep inside the values compared these are.
+
+        Returns:
+            A matrix with a row for each value on the left and a column for each on the right, values from 0 to 1.
+
+        Raises:
+            ConsilienceError: a comparator raised; the message names the pattern.
+        """
+        import numpy as np
+
+        rows, columns = _Distinct.among(left), _Distinct.among(right)
+        result = np.zeros((len(rows.values), len(columns.values)))
+        for kind, compare in (("scalar", self._scalars), ("object", self._objects), ("list", self._lists)):
+            ours, theirs = rows.of_kind(kind), columns.of_kind(kind)
+            if ours and theirs and depth <= _DEEPEST:
+                block = compare([rows.values[i] for i in ours], [columns.values[i] for i in theirs], pattern, depth)
+                result[np.ix_(ours, theirs)] = block
+        for text, row in rows.places.items():
+            if text in columns.places:
+                result[row, columns.places[text]] = 1.0
+        return result[np.ix_(rows.codes, columns.codes)]
+
+    def _scalars(self, left: list[Any], right: list[Any], pattern: Path, _depth: int) -> Matrix:
+        import numpy as np
+
+        result = np.zeros((len(left), len(right)))
+        rows = [index for index, value in enumerate(left) if type(value) is str]
+        columns = [index for index, value in enumerate(right) if type(value) is str]
         if rows and columns:
-            block: Matrix = _COMPARE[kind]([left[index] for index in rows], [right[index] for index in columns], depth)
-            result[np.ix_(rows, columns)] = block
-    return result
+            ratios = text_ratios([left[index] for index in rows], [right[index] for index in columns])
+            result[np.ix_(rows, columns)] = ratios
+        rule = self.rules.get(pattern)
+        if rule is None:
+            return result
+        try:
+            return np.where(rule.equal_pairs(left, right), 1.0, result)
+        except Exception as error:
+            raise ConsilienceError(f"the comparator of {pattern} raised {type(error).__name__}: {error}") from error
 
+    def _objects(self, left: list[Any], right: list[Any], pattern: Path, depth: int) -> Matrix:
+        import numpy as np
 
-def _equality(left: Sequence[Any], right: Sequence[Any]) -> Matrix:
-    import numpy as np
+        total, common = np.zeros((len(left), len(right))), np.zeros((len(left), len(right)))
+        sizes_left, sizes_right = np.zeros((len(left), 1)), np.zeros((1, len(right)))
+        for key in dict.fromkeys(chain.from_iterable(chain(left, right))):
+            below = Path((*pattern, EACH if type(key) is int else key))
+            if isinstance(self.rules.get(below), Ignore):
+                continue
+            rows = [index for index, record in enumerate(left) if key in record]
+            columns = [index for index, record in enumerate(right) if key in record]
+            sizes_left[rows] += 1
+            sizes_right[:, columns] += 1
+            if rows and columns:
+                ours, theirs = [left[index][key] for index in rows], [right[index][key] for index in columns]
+                block = self.matrix(ours, theirs, below, depth + 1)
+                if block.size == total.size:
+                    total += block
+                    common += 1
+                else:
+                    place = np.ix_(rows, columns)
+                    total[place] += block
+                    common[place] += 1
+        union = sizes_left + sizes_right - common
+        return np.where(union == 0, 1.0, total / np.maximum(union, 1))
 
-    codes: dict[str, int] = {}
-    row_codes = [codes.setdefault(canonical_text(value), len(codes)) for value in left]
-    column_codes = [codes.setdefault(canonical_text(value), len(codes)) for value in right]
-    return np.asarray(np.array(row_codes)[:, None] == np.array(column_codes)[None, :], dtype=np.float64)
+    def _lists(self, left: list[list[Any]], right: list[list[Any]], pattern: Path, depth: int) -> Matrix:
+        """How well lists can be paired at best: every item with its best partner, summed from the side that has less.
 
+        This is the optimal assignment wherever no two items want the same partner, and never less than it. Unlike
+        the assignment it can be computed for all pairs of lists together.
+        """
+        import numpy as np
 
-def _compare_scalars(left: list[Any], right: list[Any], _depth: int) -> Matrix:
-    result = _equality(left, right)
-    row_texts = {value: None for value in left if type(value) is str}
-    column_texts = {value: None for value in right if type(value) is str}
-    if not (row_texts and column_texts) or row_texts.keys() == column_texts.keys() == {next(iter(row_texts))}:
+        if isinstance(self.rules.get(pattern), Ordered):
+            return self._objects([dict(enumerate(each)) for each in left], [dict(enumerate(each)) for each in right],
+                                 pattern, depth)  # fmt: skip
+        result = np.zeros((len(left), len(right)))
+        rows = [index for index, items in enumerate(left) if items]
+        columns = [index for index, items in enumerate(right) if items]
+        if not rows or not columns:
+            return result
+        ours, theirs = [left[index] for index in rows], [right[index] for index in columns]
+        below = Path((*pattern, EACH))
+        items = list(chain.from_iterable(theirs))
+        starts, sizes = _starts(theirs), np.array([len(each) for each in theirs])
+        done = 0
+        for block in _blocks(ours, len(items)):
+            alike = self.matrix(list(chain.from_iterable(block)), items, below, depth + 1)
+            partners = np.add.reduceat(np.maximum.reduceat(alike, starts, axis=1), _starts(block), axis=0)
+            wanted = np.add.reduceat(np.maximum.reduceat(alike, _starts(block), axis=0), starts, axis=1)
+            longer = np.maximum(np.array([len(each) for each in block])[:, None], sizes[None, :])
+            result[np.ix_(rows[done : done + len(block)], columns)] = np.minimum(partners, wanted) / longer
+            done += len(block)
         return result
-    ratios = text_ratios(list(row_texts), list(column_texts))
-    return _spread(ratios, result, left, right, row_texts, column_texts)
 
 
-def _spread(
-    ratios: Matrix, result: Matrix, left: list[Any], right: list[Any], row_texts: Any, column_texts: Any
-) -> Matrix:
-    """Write the ratios of distinct texts to every place where those texts stand."""
-    import numpy as np
+@dataclass(frozen=True, slots=True)
+class _Distinct:
+    """The different ones among some values: ``codes`` says which of them each value is, ``places`` which a text is."""
 
-    row_of = {text: index for index, text in enumerate(row_texts)}
-    column_of = {text: index for index, text in enumerate(column_texts)}
-    rows = [index for index, value in enumerate(left) if type(value) is str]
-    columns = [index for index, value in enumerate(right) if type(value) is str]
-    block = ratios[np.ix_([row_of[left[index]] for index in rows], [column_of[right[index]] for index in columns])]
-    result[np.ix_(rows, columns)] = block
-    return result
+    values: list[Any]
+    codes: list[int]
+    places: dict[str, int]
 
+    @classmethod
+    def among(cls, values: Sequence[Any]) -> _Distinct:
+        places: dict[str, int] = {}
+        distinct: list[Any] = []
+        codes = []
+        for value in values:
+            code = places.setdefault(canonical_text(value), len(distinct))
+            if code == len(distinct):
+                distinct.append(value)
+            codes.append(code)
+        return cls(distinct, codes, places)
 
-def _compare_objects(left: list[dict[str, Any]], right: list[dict[str, Any]], depth: int) -> Matrix:
-    import numpy as np
-
-    total = np.zeros((len(left), len(right)))
-    common = np.zeros((len(left), len(right)))
-    for key in dict.fromkeys(key for record in left for key in record):
-        rows = [index for index, record in enumerate(left) if key in record]
-        columns = [index for index, record in enumerate(right) if key in record]
-        if columns:
-            place = np.ix_(rows, columns)
-            ours, theirs = [left[index][key] for index in rows], [right[index][key] for index in columns]
-            total[place] += similarity_matrix(ours, theirs, depth + 1)
-            common[place] += 1
-    sizes_left = np.array([len(record) for record in left])[:, None]
-    sizes_right = np.array([len(record) for record in right])[None, :]
-    union = sizes_left + sizes_right - common
-    return np.where(union == 0, 1.0, total / np.maximum(union, 1))
+    def of_kind(self, kind: str) -> list[int]:
+        return [index for index, value in enumerate(self.values) if kind_of(value) == kind]
 
 
-def _compare_lists(left: list[list[Any]], right: list[list[Any]], depth: int) -> Matrix:
-    import numpy as np
-
-    return np.array([[_best_pairing(one, other, depth) for other in right] for one in left])
-
-
-def _best_pairing(left: list[Any], right: list[Any], depth: int) -> float:
-    if not left or not right:
-        return float(not left and not right)
-    from scipy.optimize import linear_sum_assignment
-
-    matrix = similarity_matrix(left, right, depth + 1)
-    rows, columns = linear_sum_assignment(matrix, maximize=True)
-    return float(matrix[rows, columns].sum()) / max(len(left), len(right))
+def _starts(lists: Sequence[Sequence[Any]]) -> list[int]:
+    """Where each list starts when all items stand in a row."""
+    starts, place = [], 0
+    for items in lists:
+        starts.append(place)
+        place += len(items)
+    return starts
 
 
-_COMPARE: dict[str, Callable[[list[Any], list[Any], int], Matrix]] = {
-    "scalar": _compare_scalars,
-    "object": _compare_objects,
-    "list": _compare_lists,
-}
+def _blocks(lists: list[list[Any]], width: int) -> Iterator[list[list[Any]]]:
+    """The lists in runs whose items, times ``width``, do not need too much memory."""
+    run: list[list[Any]] = []
+    cells = 0
+    for items in lists:
+        if run and cells + len(items) * width > _CELLS:
+            yield run
+            run, cells = [], 0
+        run.append(items)
+        cells += len(items) * width
+    yield run

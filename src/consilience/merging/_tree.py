@@ -7,16 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from .._canonical import canonical_text
-from ._alignment import Slot, align
+from ._alignment import Rules, Slot, align
 from ._comparators import Comparator, Ignore
 from ._paths import EACH, ROOT, Path
+from ._similarity import Similarity
 
 __all__ = ["Node", "Rules", "lay_over"]
 
 V = TypeVar("V")
-
-Rules = Mapping[Path, Comparator]
-"""Pattern of a path -> how the values there are compared."""
 
 
 @dataclass(slots=True)
@@ -103,7 +101,7 @@ def lay_over(values: dict[int, Any], rules: Rules, pattern: Path = ROOT) -> Node
         node.keys[key] = lay_over(children, rules, Path((*pattern, key)))
     if node.lists:
         below = Path((*pattern, EACH))
-        for slot in align(node.lists, node.rule):
+        for slot in align(node.lists, node.rule, Similarity(rules), below):
             items = {revision: node.lists[revision][position] for revision, position in slot.items()}
             node.items.append((slot, lay_over(items, rules, below)))
     return node

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ._similarity import Matrix
+    from ._ratios import Matrix
 
 __all__ = ["FULL_TRUST", "mean_similarities", "trust_weights"]
 
