@@ -74,7 +74,8 @@ class ConsensusSettings:
         compare: path or pattern (``"items[].name"``) -> comparator, beside those in the schema's annotations.
         min_sources: the least number of different sources that must support a value or an item of a list; what has
             fewer is a conflict for the resolver.
-        one_vote_per_source: whether each source has one vote at every place, by its own plurality there.
+        one_vote_per_source: whether each source has one vote at every place, by its own plurality there, and is
+            trusted for what other sources confirm.
         weights: ``"trust"`` (by similarity to the others), None (one vote each), ``"confidence"``, a list with a
             weight for each revision, a mapping from source to weight, or a function of the sample.
         constraints: what must hold between several fields (see ``constraint``).
@@ -83,7 +84,8 @@ class ConsensusSettings:
         confidence_field: the field with the model's own confidence, for ``weights="confidence"``.
         repair, allow_nan, prefer: how replies are read; as in ``VoteSettings``.
         concurrency, timeout, deadline, raise_on, limiter, on_sample: how replies are drawn; as in ``VoteSettings``.
-        early_stop: stop once no field's outcome can change; only with ``weights=None``.
+        early_stop: stop once no field's outcome can change; only with ``weights=None``, and without
+            ``one_vote_per_source``.
 
     Raises:
         SettingsError: a value that is not allowed (also a ValueError).
