@@ -69,6 +69,8 @@ def align(
     key_fields = rule.fields if isinstance(rule, Keyed) else find_key(list(lists.values()))
     keys = _Keys(lists.values(), key_fields, similarity.rules, pattern)
     columns = [_Column.read(revision, items, keys) for revision, items in lists.items()]
+    if all(column.texts == columns[0].texts for column in columns):
+        return [dict.fromkeys(lists, position) for position in range(len(columns[0].items) if columns else 0)]
     reference = _Reference(similarity, pattern, keys_decide=isinstance(rule, Keyed))
     for column in _medoid_first(columns):
         reference.add(column)

@@ -28,4 +28,4 @@ def text_ratios(left: Sequence[str], right: Sequence[str]) -> Matrix:
     from rapidfuzz.fuzz import ratio
     from rapidfuzz.process import cdist
 
-    return np.asarray(cdist(left, right, scorer=ratio, dtype=np.float32), dtype=np.float64) / 100.0
+    return np.asarray(cdist(left, right, scorer=ratio, dtype=np.float64)) / 100.0

@@ -14,6 +14,7 @@ from ._decision import UNIT
 from ._electorate import Electorate
 from ._options import ABSENT, Branch, Decision, Option, Status, assemble, is_kept, taken
 from ._paths import Path
+from ._ratios import text_ratios
 from ._resolvers import OMIT
 from ._result import Candidate, FieldConsensus, Fields
 
@@ -164,15 +165,10 @@ def _pairwise(decision: Decision) -> float | None:
     count = sum(times for _, times in texts)
     if count < 2:
         return None
-    pairs = count * (count - 1) / 2
-    same = sum(times * (times - 1) / 2 for _, times in texts)
     if len(texts) == 1:
         return 1.0
-    from rapidfuzz.fuzz import ratio
+    import numpy as np
 
-    unlike = sum(
-        first_times * times * ratio(first, text) / 100
-        for index, (first, first_times) in enumerate(texts)
-        for text, times in texts[index + 1 :]
-    )
-    return (same + unlike) / pairs
+    spellings, times = [text for text, _ in texts], np.array([times for _, times in texts])
+    # All pairs in both directions, without each revision's comparison with itself.
+    return float(times @ text_ratios(spellings, spellings) @ times - count) / (count * (count - 1))

@@ -72,11 +72,11 @@ class Similarity:
             ours, theirs = rows.of_kind(kind), columns.of_kind(kind)
             if ours and theirs and depth <= _DEEPEST:
                 block = compare([rows.values[i] for i in ours], [columns.values[i] for i in theirs], pattern, depth)
-                result[np.ix_(ours, theirs)] = block
+                result[_place(ours, theirs, result)] = block
         for text, row in rows.places.items():
             if text in columns.places:
                 result[row, columns.places[text]] = 1.0
-        return result[np.ix_(rows.codes, columns.codes)]
+        return result if result.shape == (len(left), len(right)) else result[np.ix_(rows.codes, columns.codes)]
 
     def _scalars(self, left: list[Any], right: list[Any], pattern: Path, _depth: int) -> Matrix:
         import numpy as np
@@ -86,7 +86,7 @@ class Similarity:
         columns = [index for index, value in enumerate(right) if type(value) is str]
         if rows and columns:
             ratios = text_ratios([left[index] for index in rows], [right[index] for index in columns])
-            result[np.ix_(rows, columns)] = ratios
+            result[_place(rows, columns, result)] = ratios
         rule = self.rules.get(pattern)
         if rule is None:
             return result
@@ -111,13 +111,9 @@ class Similarity:
             if rows and columns:
                 ours, theirs = [left[index][key] for index in rows], [right[index][key] for index in columns]
                 block = self.matrix(ours, theirs, below, depth + 1)
-                if block.size == total.size:
-                    total += block
-                    common += 1
-                else:
-                    place = np.ix_(rows, columns)
-                    total[place] += block
-                    common[place] += 1
+                place = _place(rows, columns, total)
+                total[place] += block
+                common[place] += 1
         union = sizes_left + sizes_right - common
         return np.where(union == 0, 1.0, total / np.maximum(union, 1))
 
@@ -174,6 +170,13 @@ class _Distinct:
 
     def of_kind(self, kind: str) -> list[int]:
         return [index for index, value in enumerate(self.values) if kind_of(value) == kind]
+
+
+def _place(rows: list[int], columns: list[int], matrix: Matrix) -> Any:
+    """The index of some rows and columns of a matrix; the slice of all of them takes no time."""
+    import numpy as np
+
+    return ... if (len(rows), len(columns)) == matrix.shape else np.ix_(rows, columns)
 
 
 def _starts(lists: Sequence[Sequence[Any]]) -> list[int]:

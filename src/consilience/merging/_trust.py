@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,9 @@ FULL_TRUST = 0.9
 """A revision with at least this share of the median raw weight has the full weight."""
 
 UNIT = 1_000_000_000
+
+_CELLS = 1 << 20
+"""The most pairs of values that are looked at together."""
 
 
 def trust_weights(similarities: Mapping[int, float], bonus: Mapping[int, float]) -> dict[int, float]:
@@ -133,10 +136,13 @@ def _text_similarities(codes: NDArray[np.int64], texts: list[str | None]) -> Mat
     is_text = np.array([text is not None for text in texts] + [False])  # the last one is for -1
     ones, others = np.tril_indices(size, -1)
     totals = np.zeros(len(ones), dtype=np.int64)
-    left, right = codes[:, ones], codes[:, others]
-    leaves, pairs = np.nonzero((left != right) & is_text[left] & is_text[right])
-    if len(pairs):
-        low, high = np.sort(np.stack([left[leaves, pairs], right[leaves, pairs]]), axis=0)
+    several = np.flatnonzero((is_text[codes] & (codes != codes.max(axis=1, initial=-1, keepdims=True))).any(axis=1))
+    for leaves in _blocks(several, len(ones)):
+        left, right = codes[np.ix_(leaves, ones)], codes[np.ix_(leaves, others)]
+        places, pairs = np.nonzero((left != right) & is_text[left] & is_text[right])
+        if not len(pairs):
+            continue
+        low, high = np.sort(np.stack([left[places, pairs], right[places, pairs]]), axis=0)
         distinct, where = np.unique(low * len(texts) + high, return_inverse=True)
         first, second = np.divmod(distinct, len(texts))
         alike = cpdist(
@@ -146,3 +152,10 @@ def _text_similarities(codes: NDArray[np.int64], texts: list[str | None]) -> Mat
     matrix = np.zeros((size, size))
     matrix[ones, others] = totals / UNIT
     return matrix
+
+
+def _blocks(leaves: NDArray[np.intp], pairs: int) -> Iterator[NDArray[np.intp]]:
+    """Some of the leaves at a time, so that all pairs of revisions there do not need too much memory."""
+    step = max(1, _CELLS // max(pairs, 1))
+    for start in range(0, len(leaves), step):
+        yield leaves[start : start + step]
