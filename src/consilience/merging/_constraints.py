@@ -6,7 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .._coroutines import require_plain_function
+from ..replies._validation import _is_bool
 from ._paths import EACH, Path, parse_path
+from ._revisions import plain_json
 
 __all__ = ["Constraint", "constraint", "is_met"]
 
@@ -33,7 +36,7 @@ def constraint(check: Callable[[Any], Any], *, fields: Iterable[str] = ()) -> Co
         fields: paths or patterns of the fields involved, which are tried first; all fields when empty.
 
     Raises:
-        TypeError: ``check`` is not a function.
+        TypeError: ``check`` is not a function, or an asynchronous one.
         SettingsError: a field is not a path.
 
     Example:
@@ -44,6 +47,7 @@ def constraint(check: Callable[[Any], Any], *, fields: Iterable[str] = ()) -> Co
     """
     if not callable(check):
         raise TypeError(f"constraint takes a function of the record, got {type(check).__name__}")
+    require_plain_function("check", check)
     if isinstance(fields, str):
         raise TypeError(f'fields must be a list of paths such as ["total"], got {fields!r}')
     return Constraint(check, tuple(parse_path(text) for text in fields))
@@ -52,7 +56,8 @@ def constraint(check: Callable[[Any], Any], *, fields: Iterable[str] = ()) -> Co
 def is_met(constraints: Sequence[Constraint], record: Any) -> bool:
     """Whether a record satisfies all constraints. One that raises is not met: fields it needs may be missing."""
     try:
-        return all(each.check(record) is not False for each in constraints)
+        # A check may change what it is given, and the next one must not see that.
+        return not any(_is_bool(each.check(plain_json(record)), False) for each in constraints)
     except Exception:
         return False
 

@@ -1,61 +1,133 @@
-"""The pydantic model as a schema: field types, comparators in annotations, model-wide validators."""
+"""The pydantic model as a schema: it reads every revision itself, and what it objects to is dropped."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
-from decimal import Decimal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Union, get_args, get_origin
 
+from ._annotations import alternatives, below, field_key, item_in, model_in, models_in
 from ._comparators import Comparator
+from ._forms import comparable_form
+from ._incomplete import incomplete_validator
 from ._paths import EACH, Path
 from ._resolvers import OMIT
-from ._revisions import decimal_number, plain_json
-from ._schema import Built, Cleaned
+from ._revisions import plain_json
+from ._schema import Built, Cleaned, outermost, without
 
 __all__ = ["PydanticModel", "model_schema"]
 
-_LISTS = (list, tuple, set, frozenset)
+_UNREAD: Final = object()
+_ABOUT_ABSENCE = frozenset({"missing", "too_short"})
 
 
 class PydanticModel:
-    """A pydantic model class, read field by field so that one bad field does not cost the revision."""
+    """A pydantic model class; a field that it rejects does not cost the whole revision."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        self._adapters: dict[int, tuple[Any, Any]] = {}
-        self._known: dict[Any, dict[str, tuple[str, Any]]] = {}
         found: dict[Path, Comparator] = {}
         self._collect(model, Path(), found, ())
         self.rules: Mapping[Path, Comparator] = found
-        self.has_constraints = any(_validates_as_a_whole(each) for each in _models(model, set()))
+        self.has_constraints = any(map(_validates_as_a_whole, (model, *models_in(model))))
 
     def clean(self, record: Any) -> Cleaned:
-        """Coerce every field to its type as JSON, and drop those that cannot be."""
+        """Drop the values that the model rejects until it accepts the rest, and write that in comparable form."""
         dropped: list[Path] = []
-        cleaned = self._clean(self._model, record, Path(), dropped)
-        return Cleaned(cleaned, tuple(dropped))
+        read, wrong = self._attempt(record)
+        while wrong:
+            dropped += wrong
+            record = without(record, wrong)
+            if record is OMIT:
+                return Cleaned(OMIT, tuple(dropped))
+            read, wrong = self._attempt(record)
+        if read is _UNREAD:
+            read = self._read_incomplete(record)
+        if read is not _UNREAD:
+            record = comparable_form(read, record, self._read)
+        return Cleaned(record, tuple(dropped))
 
     def build(self, merged: Any) -> Built:
         """The model's instance, if the merged record makes one."""
         from pydantic import ValidationError
 
         try:
-            return Built(self._model.model_validate(merged))
+            return Built(self._validated(merged))
         except ValidationError as error:
             errors = error.errors(include_url=False, include_context=False, include_input=False)
-        of_fields = sorted({Path(each["loc"]) for each in errors if not self._is_model_wide(each)}, key=str)
-        return Built(None, tuple(of_fields), not of_fields, str(errors[0]["msg"]))
+        except Exception as error:
+            return Built(None, inconsistent=True, message=f"a validator raised {type(error).__name__}: {error}")
+        traces = [_trace(self._model, merged, each) for each in errors]
+        missing = sorted({trace.place for trace in traces if not trace.is_model_wide}, key=str)
+        return Built(None, tuple(missing), not missing, str(errors[0]["msg"]))
 
-    def _is_model_wide(self, error: Mapping[str, Any]) -> bool:
-        """Whether an error comes from a validator of a whole model and not from one of its fields."""
-        annotation: Any = self._model
-        for step in error["loc"]:
-            annotation = _below(annotation, step)
-            if annotation is None:
-                return False
-        return error["type"] in ("value_error", "assertion_error") and _model_in(annotation) is not None
+    def _validated(self, record: Any) -> Any:
+        # Validators may change what they are given.
+        return self._model.model_validate(plain_json(record))
+
+    def _attempt(self, record: Any) -> tuple[Any, list[Path]]:
+        """What the model makes of a record, or the values that it objects to (none if it objects to the whole)."""
+        from pydantic import ValidationError
+
+        try:
+            return self._validated(record), []
+        except ValidationError as error:
+            errors = error.errors(include_url=False, include_context=False, include_input=False)
+            return _UNREAD, outermost(_to_drop([_trace(self._model, record, each) for each in errors]))
+        except Exception:
+            breaking = self._breaking(record, lambda part: part, Path())
+            return _UNREAD, outermost(_to_drop([_trace(self._model, record, {"loc": path}) for path in breaking]))
+
+    def _breaking(self, value: Any, around: Callable[[Any], Any], path: Path) -> Iterator[Path]:
+        """The innermost values that are enough to make a validator raise what is no validation error.
+
+        ``around`` gives the record in which a value stands alone, with nothing beside it.
+        """
+        parts: list[tuple[str | int, Any]] = []
+        if type(value) is dict:
+            parts = list(value.items())
+        elif type(value) is list:
+            parts = list(enumerate(value))
+        if parts and self._breaks(around(type(value)())):
+            return
+
+        def around_part(step: str | int, part: Any) -> Any:
+            return around({step: part} if type(value) is dict else [part])
+
+        breaking = [(step, part) for step, part in parts if self._breaks(around_part(step, part))]
+        for step, part in breaking:
+            yield from self._breaking(part, functools.partial(around_part, step), Path((*path, step)))
+        if not breaking and path:
+            yield path
+
+    def _breaks(self, record: Any) -> bool:
+        """Whether a validator raises what is no validation error, other than one of a whole model."""
+        from pydantic import ValidationError
+
+        try:
+            self._incomplete.validate_python(plain_json(record))
+        except ValidationError:
+            return False
+        except Exception:
+            return True
+        return False
+
+    def _read(self, record: Any) -> Any:
+        """What the model makes of a record, in which fields may be missing."""
+        read, _ = self._attempt(record)
+        return self._read_incomplete(record) if read is _UNREAD else read
+
+    def _read_incomplete(self, record: Any) -> Any:
+        try:
+            return self._incomplete.validate_python(plain_json(record))
+        except Exception:
+            return _UNREAD
+
+    @functools.cached_property
+    def _incomplete(self) -> Any:
+        return incomplete_validator(self._model)
 
     def _collect(self, annotation: Any, path: Path, found: dict[Path, Comparator], seen: tuple[Any, ...]) -> None:
         """Gather the comparators of an annotation and of what is below it."""
@@ -66,66 +138,17 @@ class PydanticModel:
             for member in get_args(annotation):
                 self._collect(member, path, found, seen)
             return
-        model = _model_in(annotation)
+        model = model_in(annotation)
         if model is not None:
             if model not in seen:
                 for name, field in model.model_fields.items():
-                    below = Path((*path, _key(name, field)))
-                    _note(field.metadata, below, found)
-                    self._collect(field.annotation, below, found, (*seen, model))
+                    below_it = Path((*path, field_key(name, field) or name))
+                    _note(field.metadata, below_it, found)
+                    self._collect(field.annotation, below_it, found, (*seen, model))
             return
-        item = _item_in(annotation)
+        item = item_in(annotation)
         if item is not None:
             self._collect(item, Path((*path, EACH)), found, seen)
-
-    def _clean(self, annotation: Any, value: Any, path: Path, dropped: list[Path]) -> Any:
-        model, item = _model_in(annotation), _item_in(annotation)
-        if model is not None and type(value) is dict:
-            return self._clean_object(model, value, path, dropped)
-        if item is not None and type(value) is list:
-            items = [self._clean(item, child, Path((*path, index)), dropped) for index, child in enumerate(value)]
-            return [child for child in items if child is not OMIT]
-        return self._coerced(annotation, value, path, dropped)
-
-    def _clean_object(self, model: Any, value: dict[str, Any], path: Path, dropped: list[Path]) -> dict[str, Any]:
-        fields = self._fields(model)
-        cleaned: dict[str, Any] = {}
-        for spelling, child in value.items():
-            if spelling in fields:
-                key, annotation = fields[spelling]
-                kept = self._clean(annotation, child, Path((*path, key)), dropped)
-                if kept is not OMIT:
-                    cleaned[key] = kept
-            elif model.model_config.get("extra") == "allow":
-                cleaned[spelling] = child
-        return cleaned
-
-    def _fields(self, model: Any) -> dict[str, tuple[str, Any]]:
-        """Every spelling of a field's name -> the key under which the model reads it, and its full annotation."""
-        if model not in self._known:
-            known: dict[str, tuple[str, Any]] = {}
-            for name, field in model.model_fields.items():
-                key = _key(name, field)
-                annotation: Any = Annotated[(field.annotation, field)]
-                for spelling in (key, field.serialization_alias or name, name):
-                    known.setdefault(spelling, (key, annotation))
-            self._known[model] = known
-        return self._known[model]
-
-    def _coerced(self, annotation: Any, value: Any, path: Path, dropped: list[Path]) -> Any:
-        from pydantic import TypeAdapter, ValidationError
-
-        known = self._adapters.get(id(annotation))
-        if known is None or known[0] is not annotation:
-            known = self._adapters[id(annotation)] = (annotation, TypeAdapter(annotation))
-        try:
-            read = known[1].validate_python(value)
-        except ValidationError:
-            dropped.append(path)
-            return OMIT
-        if isinstance(read, Decimal):
-            return decimal_number(read)
-        return plain_json(known[1].dump_python(read, mode="json", by_alias=True, exclude_unset=True))
 
 
 @functools.lru_cache(maxsize=64)
@@ -134,65 +157,69 @@ def model_schema(model: Any) -> PydanticModel:
     return PydanticModel(model)
 
 
+@dataclass(frozen=True, slots=True)
+class _Trace:
+    """An error of a model, traced to the value in the record that it is about.
+
+    ``branches`` are the alternatives of unions that were tried on the way: where, and which. ``absent`` says that the
+    error is about something that is not there.
+    """
+
+    path: Path
+    place: Path
+    branches: tuple[tuple[Path, str | int], ...]
+    absent: bool
+    is_model_wide: bool
+
+
+def _trace(model: Any, record: Any, error: Mapping[str, Any]) -> _Trace:
+    location, kind = error["loc"], error.get("type", "")
+    path, value, annotation = Path(), record, model
+    branches: list[tuple[Path, str | int]] = []
+    absent = kind in _ABOUT_ABSENCE
+    for step in location[:-1] if kind == "missing" else location:
+        if type(value) is list and isinstance(step, int) and step < len(value):
+            if not _drops_items(annotation):
+                break
+        elif type(value) is not dict or step not in value:
+            types = list(alternatives(annotation))
+            if len(types) > 1:
+                branches.append((path, step))
+            elif step != "[key]" and type(value) is dict and types and hasattr(types[0], "model_fields"):
+                absent = True
+            continue
+        path, value, annotation = Path((*path, step)), value[step], below(annotation, step)
+    on_model = type(value) is dict and any(hasattr(each, "model_fields") for each in alternatives(annotation))
+    is_model_wide = on_model and not absent and not kind.startswith("union_tag")
+    place = Path((*path, location[-1])) if kind == "missing" else path
+    return _Trace(path, place, tuple(branches), absent, is_model_wide)
+
+
+def _drops_items(annotation: Any) -> bool:
+    """Whether the items of a list may be dropped: not from a tuple, where each position has its meaning."""
+    return any(below(each, 0) is not None for each in alternatives(annotation))
+
+
+def _to_drop(traces: Sequence[_Trace]) -> Iterator[Path]:
+    """The values that have to go; where every alternative of a union failed, the value as a whole."""
+    tried: dict[Path, set[str | int]] = {}
+    for trace in traces:
+        for place, branch in trace.branches:
+            tried.setdefault(place, set()).add(branch)
+    for trace in traces:
+        failed = next((place for place, _ in trace.branches if len(tried[place]) > 1), None)
+        if failed is not None:
+            yield failed
+        elif not (trace.absent or trace.is_model_wide):
+            yield trace.path
+
+
 def _note(metadata: Any, path: Path, found: dict[Path, Comparator]) -> None:
     for entry in metadata:
         if isinstance(entry, Comparator):
             found[path] = entry
         elif isinstance(entry, type) and issubclass(entry, Comparator):
             found[path] = entry()
-
-
-def _key(name: str, field: Any) -> str:
-    """The key under which the model reads a field."""
-    alias = field.validation_alias if isinstance(field.validation_alias, str) else field.alias
-    return alias or name
-
-
-def _alternatives(annotation: Any) -> Iterator[Any]:
-    """The types that an annotation admits: the members of a union, without Annotated and None."""
-    if get_origin(annotation) is Annotated:
-        annotation = get_args(annotation)[0]
-    if get_origin(annotation) in (Union, UnionType):
-        for member in get_args(annotation):
-            yield from _alternatives(member)
-    elif annotation is not type(None):
-        yield annotation
-
-
-def _model_in(annotation: Any) -> Any:
-    """The model that an annotation admits, if it is the only type besides None."""
-    types = list(_alternatives(annotation))
-    return types[0] if len(types) == 1 and isinstance(types[0], type) and hasattr(types[0], "model_fields") else None
-
-
-def _item_in(annotation: Any) -> Any:
-    """The type of the items, if a list of one type is all that an annotation admits besides None."""
-    types = list(_alternatives(annotation))
-    if len(types) != 1:
-        return None
-    origin, arguments = get_origin(types[0]), [each for each in get_args(types[0]) if each is not Ellipsis]
-    is_list = isinstance(origin, type) and (origin in _LISTS or origin.__module__ == "collections.abc")
-    return arguments[0] if is_list and len(arguments) == 1 else None
-
-
-def _below(annotation: Any, step: str | int) -> Any:
-    """The annotation of what stands at one step below."""
-    model = _model_in(annotation)
-    if model is not None:
-        return next((f.annotation for name, f in model.model_fields.items() if step in (name, _key(name, f))), None)
-    return _item_in(annotation) if isinstance(step, int) else None
-
-
-def _models(annotation: Any, seen: set[Any]) -> Iterator[Any]:
-    """Every model that an annotation reaches."""
-    model, item = _model_in(annotation), _item_in(annotation)
-    if item is not None:
-        yield from _models(item, seen)
-    elif model is not None and model not in seen:
-        seen.add(model)
-        yield model
-        for field in model.model_fields.values():
-            yield from _models(field.annotation, seen)
 
 
 def _validates_as_a_whole(model: Any) -> bool:
