@@ -126,3 +126,48 @@ def test_a_value_that_is_not_json_is_refused():
 def test_omit_is_one_object():
     assert copy.deepcopy(OMIT) is OMIT
     assert pickle.loads(pickle.dumps(OMIT)) is OMIT
+
+
+def test_numbers_that_are_not_the_same_are_not_merged_without_a_tolerance():
+    assert merged([4915112345678, 4915112345679, 4915112345670], conflict_resolver=NumericResolver()) is OMIT
+    assert merged([5, float("inf"), 7], conflict_resolver=NumericResolver(1)) is OMIT
+    assert merged([16, 32], conflict_resolver=NumericResolver()) is OMIT
+
+
+def test_numbers_too_large_for_floating_point():
+    numbers = [10**400, 10**400 + 1, 10**400 + 1000, 5]
+    assert merged(numbers, conflict_resolver=NumericResolver(1)) == 10**400
+    assert merged(numbers, conflict_resolver=NumericResolver(rel=0.1)) == 10**400 + 1
+
+
+def test_what_is_no_number_leaves_the_order_of_the_rest_alone():
+    nan = float("nan")
+    for order in permutations([nan, 3.0, 1.0, 2.0]):
+        assert merged(order, conflict_resolver=NumericResolver(1)) == 2.0
+
+
+@pytest.mark.parametrize(
+    "resolver", [SimilarityClusterResolver(), NumericResolver(1), prefer_leading_resolver, prefer_most_common_resolver]
+)
+def test_values_without_any_weight(resolver):
+    assert merge([["a"], ["zz"]], weights=[1, 0], conflict_resolver=resolver).value == ["a"]
+    assert resolver(("a",), [1, 2], [0.0, 0.0]) in (OMIT, 1)
+    assert resolver(("a",), [], []) is OMIT
+
+
+def test_resolvers_that_cannot_be_called_are_refused():
+    async def slow(path, values, weights):
+        return values[0]
+
+    for make in (lambda r: by_type(str=r), lambda r: by_path({"a": r}), lambda r: by_path({}, otherwise=r)):
+        with pytest.raises(TypeError, match="must be a plain function, got the asynchronous 'slow'"):
+            make(slow)
+        with pytest.raises(TypeError, match="must be a function of path, values and weights"):
+            make(7)
+        with pytest.raises(TypeError, match="must be a function of path, values and weights"):
+            make(NumericResolver)
+    with pytest.raises(TypeError, match="mapping from path"):
+        by_path([])
+    for asynchronous in ({"scorer": slow}, {"semantic": slow}):
+        with pytest.raises(TypeError, match="asynchronous 'slow'"):
+            SimilarityClusterResolver(**asynchronous)

@@ -17,44 +17,29 @@ __all__ = ["TextMatrix", "cluster_texts", "distinction"]
 TextMatrix = Callable[[Sequence[str]], "Matrix"]
 """How alike texts are: a square matrix of values from 0 to 1."""
 
-_NUMBER = re.compile(r"[+\-−–]?\d+(?:[.,:/]\d+)*")
-_NEGATIONS = frozenset(
-    [
-        "no",
-        "not",
-        "none",
-        "never",
-        "nor",
-        "neither",
-        "nobody",
-        "nothing",
-        "nowhere",
-        "without",
-        "cannot",
-        "non",
-        "false",
-        "off",
-        "nicht",
-        "kein",
-        "keine",
-        "nein",
-        "nie",
-        "ohne",
-        "ne",
-        "pas",
-        "jamais",
-        "sans",
-        "sin",
-        "nunca",
-        "ni",
-        "não",
-        "sem",
-        "mai",
-        "senza",
-    ]
+_APOSTROPHES = "'’‘ʼʹ‛′`´"
+_DASHES = "-‐‑‒–—−﹣"
+_FOLDED = str.maketrans(dict.fromkeys(_APOSTROPHES, "'") | dict.fromkeys(_DASHES, "-") | dict.fromkeys("“”„″", '"'))
+
+# A sign may stand apart ("- 5"), behind ("500-", as some ledgers have it) or be a pair of brackets.
+_NUMBER = re.compile(r"[+-]?\s*\d+(?:[.,:/]\d+)*(?:\s*[+-](?!\s*\w))?|\(\s*\d+(?:[.,:/]\d+)*\s*\)")
+_PRIMES = re.compile(r"""(?<=\d)\s?(?:''|['"])(?!\w)""")
+_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
+
+_NEGATION_WORDS = (
+    "no not none never nor neither nobody nothing nowhere without cannot non false off except unless "
+    "aint arent cant couldnt darent didnt doesnt dont hadnt hasnt havent isnt mightnt mustnt neednt shant shouldnt "
+    "wasnt werent wont wouldnt "
+    "nicht nichts nein nie niemals niemand nirgends ohne weder kein keine keinem keinen keiner keinerlei keines keins "
+    "ne pas jamais sans rien aucun aucune aucuns aucunes nul nulle ni "
+    "sin nunca jamás tampoco nada nadie ningun ningún ninguno ninguna ningunos ningunas "
+    "não nao nem sem nenhum nenhuma ninguém "
+    "mai senza niente nulla né nessun nessuno nessuna "
+    "niet niets geen nooit zonder"
 )
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
-_MEANINGFUL = frozenset("#%&@*/\\")
+_NEGATIONS = frozenset(_NEGATION_WORDS.split())
+_HARMLESS = frozenset(""".,;:!?¡¿'"«»‹›()[]{}-_…·、。「」『』・""")
+"""Punctuation that two spellings of one thing may differ in."""
 
 
 def distinction(text: str) -> tuple[tuple[str, ...], ...]:
@@ -64,13 +49,20 @@ def distinction(text: str) -> tuple[tuple[str, ...], ...]:
         >>> distinction("C") == distinction("C++"), distinction("USA") == distinction("U.S.A.")
         (False, True)
     """
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    numbers = tuple(_NUMBER.findall(folded))
-    words = _WORD.findall(folded)
-    negations = tuple(word for word in words if word in _NEGATIONS or word.endswith(("n't", "n’t")))
-    symbols = tuple(sorted(sign for sign in folded if sign in _MEANINGFUL or unicodedata.category(sign)[0] == "S"))
+    # Apostrophes before compatibility forms, in which a stand-alone accent would fall apart.
+    folded = unicodedata.normalize("NFKC", text.translate(_FOLDED)).translate(_FOLDED).casefold()
+    numbers = tuple("".join(number.split()) for number in _NUMBER.findall(folded))
+    primes = tuple(mark.strip().replace("''", '"') for mark in _PRIMES.findall(folded))
+    words = [(word, word.replace("'", "")) for word in _WORD.findall(folded)]
+    negations = tuple(bare for word, bare in words if bare in _NEGATIONS or _is_contracted(word))
+    symbols = tuple(sorted(sign for sign in folded if unicodedata.category(sign)[0] in "SP" and sign not in _HARMLESS))
     other_digits = tuple(sign for sign in text if sign.isdigit() and not sign.isdecimal())
-    return numbers, negations, symbols, other_digits
+    return numbers, primes, negations, symbols, other_digits
+
+
+def _is_contracted(word: str) -> bool:
+    """Whether a word holds a negation that has lost a vowel: "isn't", "n'est"."""
+    return word.endswith("n't") or word.startswith("n'")
 
 
 def cluster_texts(texts: Sequence[str], threshold: float, similarity: TextMatrix | None = None) -> list[list[int]]:

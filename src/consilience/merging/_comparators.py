@@ -336,7 +336,7 @@ def is_number(value: Any) -> bool:
 
 def _exact(value: Any) -> Fraction | None:
     """The number that a JSON value is, as it is written; None for what is no finite number."""
-    return _decimal(value) if is_number(value) and (type(value) is int or math.isfinite(value)) else None
+    return _decimal(value) if is_finite(value) else None
 
 
 def _decimal(number: float) -> Fraction:
@@ -351,6 +351,11 @@ def _rounded(number: Fraction | None) -> float:
         return float(number)
     except OverflowError:
         return math.inf
+
+
+def is_finite(value: Any) -> bool:
+    """Whether a JSON value is a number, and neither infinity nor NaN."""
+    return type(value) is int or (type(value) is float and math.isfinite(value))
 
 
 def matrix_of(scorer: Scorer) -> Callable[[Sequence[str]], Matrix]:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from .._arguments import check_threshold
 from .._canonical import canonical_text
+from .._coroutines import require_plain_function
 from .._errors import SettingsError
 from ..voting._quorum import number_of_sources
 from ._clusters import cluster_texts
-from ._comparators import Tolerance, is_number, matrix_of
+from ._comparators import Tolerance, is_finite, is_number, matrix_of
 from ._paths import EACH, Path, parse_path
 from ._ratios import text_ratios
 
@@ -30,6 +31,7 @@ __all__ = [
     "SimilarityClusterResolver",
     "by_path",
     "by_type",
+    "check_resolver",
     "default_conflict_resolver",
     "prefer_leading_resolver",
     "prefer_most_common_resolver",
@@ -93,6 +95,11 @@ class Conflict:
         supporters = [s for s, value in zip(self.sources, self.values, strict=True) if canonical_text(value) in texts]
         return number_of_sources(supporters) >= self.min_sources
 
+    def meets(self, weight: int, threshold: float | None = None) -> bool:
+        """Whether a weight, in units of 1e-9, is the share of the total that an answer needs."""
+        total = round(self.total / _EQUAL)
+        return total > 0 and weight / total >= (self.min_agreement if threshold is None else threshold) - _EQUAL
+
     def only(self, keep: Callable[[Any], bool]) -> Conflict:
         """The same conflict among some of the values."""
         kept = [index for index, value in enumerate(self.values) if keep(value)]
@@ -122,6 +129,13 @@ class Resolver(ABC):
     @abstractmethod
     def resolve(self, conflict: Conflict) -> Any:
         """The value to take, or ``OMIT``."""
+
+
+def check_resolver(name: str, resolver: Any) -> None:
+    """Raise unless a resolver is a plain function of path, values and weights."""
+    if not callable(resolver) or isinstance(resolver, type):
+        raise TypeError(f"{name} must be a function of path, values and weights, got {resolver!r}")
+    require_plain_function(name, resolver)
 
 
 def resolve(resolver: ConflictResolver, conflict: Conflict) -> Any:
@@ -214,6 +228,8 @@ class SimilarityClusterResolver(Resolver):
         check_threshold("similarity_threshold", self.similarity_threshold)
         if self.consensus_threshold is not None:
             check_threshold("consensus_threshold", self.consensus_threshold)
+        require_plain_function("scorer", self.scorer)
+        require_plain_function("semantic", self.semantic)
         if self.scorer is not None and self.semantic:
             raise SettingsError("give scorer or semantic, not both: each says how alike two texts are")
         if self.semantic:
@@ -228,8 +244,7 @@ class SimilarityClusterResolver(Resolver):
         if not groups:
             return OMIT
         heaviest = max(weights)
-        threshold = conflict.min_agreement if self.consensus_threshold is None else self.consensus_threshold
-        if weights.count(heaviest) > 1 or heaviest * _EQUAL / conflict.total < threshold - _EQUAL:
+        if weights.count(heaviest) > 1 or not conflict.meets(heaviest, self.consensus_threshold):
             return OMIT
         group = [ranking[index] for index in groups[weights.index(heaviest)]]
         return self._typical(group, conflict) if conflict.is_supported(value for _, value in group) else OMIT
@@ -261,6 +276,8 @@ class SimilarityClusterResolver(Resolver):
 class NumericResolver(Resolver):
     """Take the weighted median of the numbers that lie close together, if they meet the threshold.
 
+    Two groups of the same weight are no answer. Infinity and NaN lie close to nothing.
+
     Args:
         tolerance: the largest difference from the centre of the group, in the unit of the field.
         rel: the same as a share of the larger number, 0 to 1.
@@ -278,17 +295,17 @@ class NumericResolver(Resolver):
 
     def resolve(self, conflict: Conflict) -> Any:
         numbers = sorted(
-            (entry for entry in _ranking(conflict.values, conflict.weights) if is_number(entry[1])),
+            (entry for entry in _ranking(conflict.values, conflict.weights) if is_finite(entry[1])),
             key=lambda entry: (entry[1], canonical_text(entry[1])),
         )
         if not numbers:
             return OMIT
         weights = [round(weight / _EQUAL) for weight, _ in numbers]
         groups = Tolerance(self.tolerance, self.rel).groups([value for _, value in numbers], weights)
-        best = max(groups, key=lambda group: (sum(weights[index] for index in group), -group[0]))
-        weight = sum(weights[index] for index in best)
-        if weight * _EQUAL / conflict.total < conflict.min_agreement - _EQUAL:
+        sums = [sum(weights[index] for index in group) for group in groups]
+        if sums.count(max(sums)) > 1 or not conflict.meets(max(sums)):
             return OMIT
+        best = groups[sums.index(max(sums))]
         if not conflict.is_supported(numbers[index][1] for index in best):
             return OMIT
         return numbers[_median(best, weights)][1]
@@ -296,10 +313,10 @@ class NumericResolver(Resolver):
 
 def _median(group: list[int], weights: list[int]) -> int:
     """The lower weighted median: the first member at which half of the group's weight is reached."""
-    half, reached = sum(weights[index] for index in group) / 2, 0
+    whole, reached = sum(weights[index] for index in group), 0
     for index in group:
         reached += weights[index]
-        if reached >= half:
+        if 2 * reached >= whole:
             return index
     return group[-1]
 
@@ -337,15 +354,17 @@ def by_type(*, otherwise: ConflictResolver = default_conflict_resolver, **resolv
 
     Raises:
         SettingsError: a name that is not one of these types.
+        TypeError: a resolver that is no plain function.
 
     Example:
         >>> resolver = by_type(str=SimilarityClusterResolver(), number=NumericResolver(1))
         >>> resolver(("ram",), [16, 16.5, 32], [1.0, 1.0, 1.0])
         16
     """
-    for name in resolvers:
-        if name not in _TYPES:
+    for name, resolver in (*resolvers.items(), ("otherwise", otherwise)):
+        if name not in (*_TYPES, "otherwise"):
             raise SettingsError(f"by_type takes {', '.join(_TYPES)} and otherwise, got {name!r}")
+        check_resolver(f"by_type({name}=…)", resolver)
     return _ByType(resolvers, otherwise)
 
 
@@ -369,9 +388,17 @@ def by_path(
         resolvers: path or pattern (``"items[].name"``) -> resolver.
         otherwise: for paths that are not named.
 
+    Raises:
+        SettingsError: a path that cannot be read.
+        TypeError: a resolver that is no plain function.
+
     Example:
         >>> resolver = by_path({"items[].name": prefer_most_common_resolver})
         >>> resolver(("items", 3, "name"), ["mug", "cup", "mug"], [1.0, 1.0, 1.0])
         'mug'
     """
+    if not isinstance(resolvers, Mapping):
+        raise TypeError(f"by_path takes a mapping from path to resolver, got {type(resolvers).__name__}")
+    for path, resolver in (*resolvers.items(), ("otherwise", otherwise)):
+        check_resolver(f"by_path[{path!r}]", resolver)
     return _ByPath({parse_path(path): resolver for path, resolver in resolvers.items()}, otherwise)
