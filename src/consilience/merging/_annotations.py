@@ -6,7 +6,17 @@ from collections.abc import Iterator
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
-__all__ = ["alternatives", "below", "field_key", "field_paths", "item_in", "model_in", "models_in", "spellings"]
+__all__ = [
+    "alternatives",
+    "below",
+    "field_key",
+    "field_paths",
+    "item_in",
+    "model_in",
+    "models_in",
+    "spellings",
+    "write_path",
+]
 
 _LISTS = (list, tuple, set, frozenset)
 
@@ -83,6 +93,17 @@ def field_paths(field: Any) -> list[list[str | int]]:
     """The paths from which a model may read a field."""
     choices = getattr(field.validation_alias, "choices", None) or [field.validation_alias]
     return [choice.path for choice in choices if hasattr(choice, "path")]
+
+
+def write_path(name: str, field: Any) -> list[str]:
+    """Where to write a field so that its model reads it; by name if that would be at a position in a list."""
+    key = field_key(name, field)
+    readable = [[key]] if key is not None else [path for path in field_paths(field) if _is_of_keys(path)]
+    return [str(step) for step in readable[0]] if readable else [name]
+
+
+def _is_of_keys(path: list[str | int]) -> bool:
+    return all(isinstance(step, str) for step in path)
 
 
 def _is_model(annotation: Any) -> bool:

@@ -14,6 +14,7 @@ from uuid import UUID
 
 from .._canonical import canonical_text
 from .._errors import SettingsError
+from ._annotations import write_path
 from ._paths import Path
 
 __all__ = ["MAX_DEPTH", "decimal_number", "plain_json"]
@@ -23,11 +24,15 @@ MAX_DEPTH = 200
 
 _PLAIN = frozenset({str, bool, int, float, type(None)})
 
+_OF_ADDRESSES = frozenset({"ipaddress", "pydantic", "pydantic_core"})
+"""Packages whose values are URLs and other addresses, when they are nothing else that is known here."""
+
 
 def plain_json(value: Any, name: str = "the value") -> Any:
     """Copy a Python value into plain JSON: dict with text keys, list, str, int, float, bool, None.
 
-    Pydantic models are written as they were set, without defaults and by alias, so that a default is never a vote.
+    Pydantic models are written as they were set, without defaults and under the keys that they read, so that a
+    default is never a vote.
     Dataclasses, enums, Decimal, dates, UUIDs, tuples and sets become their JSON form.
 
     Args:
@@ -73,7 +78,9 @@ def _key(key: Any, name: str, path: tuple[str | int, ...]) -> str:
 
 def _copy_object(value: Any, name: str, path: tuple[str | int, ...]) -> Any:
     if hasattr(value, "__pydantic_fields_set__") and hasattr(value, "model_dump"):
-        return _copy(value.model_dump(mode="python", exclude_unset=True, by_alias=True), name, path)
+        return _copy(_as_set(value), name, path)
+    if hasattr(value, "get_secret_value"):
+        return _copy(value.get_secret_value(), name, path)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         named = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         return _copy(named, name, path)
@@ -87,11 +94,30 @@ def _copy_object(value: Any, name: str, path: tuple[str | int, ...]) -> Any:
         return value.isoformat()
     if isinstance(value, timedelta):
         return value.total_seconds()
-    if isinstance(value, UUID | PurePath):
+    if isinstance(value, UUID | PurePath) or type(value).__module__.partition(".")[0] in _OF_ADDRESSES:
         return str(value)
     if isinstance(value, set | frozenset):
         return sorted((_copy(child, name, (*path, 0)) for child in value), key=canonical_text)
     raise TypeError(f"{name} is not JSON at {Path(path)}: {type(value).__name__} has no JSON form")
+
+
+def _as_set(instance: Any) -> Any:
+    """The values of a pydantic instance that were set, where its model reads them.
+
+    Not its dump: serializers write for other readers, and what they hide or reformat could not be read again.
+    """
+    model, values = type(instance), instance.__dict__
+    if model.__pydantic_root_model__:
+        return values["root"]
+    found: dict[str, Any] = {}
+    for field_name, field in model.model_fields.items():
+        if field_name in instance.__pydantic_fields_set__ and field_name in values:
+            *outer, key = write_path(field_name, field)
+            place = found
+            for step in outer:
+                place = place.setdefault(step, {})
+            place[key] = values[field_name]
+    return {**found, **(instance.__pydantic_extra__ or {})}
 
 
 def _base(value: Any) -> Any:
