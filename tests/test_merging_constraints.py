@@ -8,6 +8,7 @@ from decimal import Decimal
 from itertools import product
 from typing import Annotated
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -251,3 +252,17 @@ def test_patterns_of_constraints():
         constraint(len, fields="items")
     with pytest.raises(TypeError, match="constraint takes a function"):
         constraint(3)
+
+
+def test_a_comparison_of_numpy_values_is_a_verdict():
+    check = constraint(lambda record: np.float64(record["a"]) < 1)
+    assert is_met([check], {"a": 2}) is False
+    assert is_met([check], {"a": 0}) is True
+
+
+def test_an_asynchronous_check_is_refused():
+    async def check(record):
+        return False
+
+    with pytest.raises(TypeError, match="check must be a plain function, got the asynchronous 'check'"):
+        constraint(check)
