@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import inspect
 import json
 import pickle
 import threading
+import time
 
 import pytest
 
@@ -108,8 +110,6 @@ def test_settings_are_one_frozen_object():
         ([1, "x"], TypeError),
         ("votes", SettingsError),
         (3, TypeError),
-        (lambda sample: -1, SettingsError),
-        ("confidence", SettingsError),
     ],
 )
 def test_weights_that_do_not_fit(weights, error):
@@ -143,3 +143,67 @@ def test_results_are_values():
     assert copy.deepcopy(first).fields["a"] == first.fields["a"]
     assert "$" not in first.fields
     assert first.fields != merge(revisions[:2]).fields
+
+
+def nothing(result):
+    return result.value, result.reason
+
+
+def test_replies_without_any_weight_abstain():
+    assert nothing(merge([{"a": 1}, {"a": 1}], weights="confidence")) == (None, "no_valid")
+    assert nothing(merge([{"a": 1}, {"a": 1}], weights=lambda sample: 0)) == (None, "no_valid")
+    assert nothing(merge([Reply({"a": 1}, source="s")], weights={"s": 0})) == (None, "no_valid")
+    assert "none of 2 valid revisions reports a confidence above 0" in merge([{}, {}], weights="confidence").detail
+
+
+def test_a_reply_that_the_weights_cannot_weigh_is_a_failed_sample():
+    result = merge([{"a": 1, "w": 1}, {"a": 1, "w": 2}, {"a": 7}], weights=lambda sample: sample.record["w"])
+    assert result.value == {"a": 1, "w": 2}
+    assert result.weights == (1, 2, 0)
+    assert "weights raised KeyError" in result.samples[2].error
+    assert nothing(merge([{"a": 1}], weights=lambda sample: "much")) == (None, "no_valid")
+
+
+def test_the_number_of_weights_is_checked_before_the_first_call():
+    calls = []
+    for verb in (consensus, lambda *given, **options: asyncio.run(aconsensus(*given, **options))):
+        with pytest.raises(SettingsError, match="one number for each of 3 revisions, got 2"):
+            verb(calls.append, "p", n=3, weights=[1, 1])
+    assert calls == []
+    with pytest.raises(SettingsError, match="one number for each of 1 revisions, got 2"):
+        merge([{}], weights=[1, 1])
+
+
+def test_a_deadline_leaves_the_weights_of_the_revisions_drawn():
+    def slow(prompt):
+        if slow.calls:
+            time.sleep(0.3)
+        slow.calls += 1
+        return '{"a": 1}'
+
+    slow.calls = 0
+    assert consensus(slow, "p", n=5, weights=[1, 2, 3, 4, 5], deadline=0.1, min_valid=0).value in ({"a": 1}, None)
+
+
+def test_merge_reads_the_confidence_field():
+    revisions = [{"a": 1, "sure": "90%"}, {"a": 2, "sure": 0.2}, {"a": 2}]
+    result = merge(revisions, weights="confidence", confidence_field="sure")
+    assert result.weights == (0.9, 0.2, 0)
+    assert result.value["a"] == 1
+
+
+def test_numbers_that_are_not_finite_are_refused_on_demand():
+    for record in ({"a": float("nan")}, [[float("inf")]]):
+        with pytest.raises(SettingsError, match=r"revisions\[0\] holds NaN or infinity"):
+            merge([record], settings=ConsensusSettings(allow_nan=False))
+    result = consensus(lambda prompt: {"a": float("nan")}, "p", n=2, allow_nan=False)
+    assert [sample.code for sample in result.samples] == ["invalid", "invalid"]
+
+
+def test_asynchronous_functions_are_refused_before_the_first_call():
+    async def slow(*given):
+        return 1
+
+    for options in ({"weights": slow}, {"conflict_resolver": slow}, {"compare": {"a": slow}}):
+        with pytest.raises(TypeError, match="must be a plain function, got the asynchronous 'slow'"):
+            ConsensusSettings(**options)

@@ -13,6 +13,7 @@ from ._ledger import ConsensusLedger
 from ._merge import spell_out_options
 from ._result import ConsensusResult
 from ._settings import ConsensusSettings, consensus_settings
+from ._weights import check_number_of_weights
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -57,6 +58,7 @@ def consensus(
         {'to': 'Bern', 'qty': 2}
     """
     merged = consensus_settings("consensus", settings, options)
+    check_number_of_weights(merged.weights, merged.n)
     turns = Turns(sampler, prompt)
     for each in turns.samplers:
         require_sync_sampler(each)
@@ -86,6 +88,7 @@ async def aconsensus(
     from ..drawing._tasks import draw_in_tasks  # here, because importing asyncio takes as long as all the rest
 
     merged = consensus_settings("aconsensus", settings, options)
+    check_number_of_weights(merged.weights, merged.n)
     turns = Turns(sampler, prompt)
     check_limiter(merged.limiter, asynchronous=True)
     ledger = ConsensusLedger(merged, turns)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from .._canonical import canonical_text
 from .._errors import ConsilienceError
-from ._comparators import Ignore, Unordered
+from ._comparators import Ignore, Unordered, partition
 from ._electorate import Electorate, Poll
 from ._options import ABSENT, Branch, Decision, Option, Status, is_kept
 from ._order import majority_order
@@ -107,10 +107,8 @@ class Decider:
         distinct = _distinct(poll, node.scalars, node.texts)
         if node.rule is None or len(distinct) < 2:
             return distinct
-        try:
-            groups = node.rule.groups([option.value for option in distinct], [option.weight for option in distinct])
-        except Exception as error:
-            raise ConsilienceError(f"the comparator of {path} raised {type(error).__name__}: {error}") from error
+        values, weights = [option.value for option in distinct], [option.weight for option in distinct]
+        groups = partition(node.rule, values, weights, path)
         return _joined(poll, [[distinct[index] for index in group] for group in groups])
 
     def _others(self, node: Node, kind: str, poll: Poll) -> list[Option]:

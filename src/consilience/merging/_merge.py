@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import Parameter, Signature
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from .._errors import SettingsError
 from ..replies._reply import Reply
 from ..voting._confidence import coerce_confidence
 from ..voting._details import most_often
+from ..voting._keys import MissingKey, key_reader
 from ..voting._reasons import Failure
 from ..voting._result import VoteResult
 from ..voting._sample import Sample
 from ..voting._summary import usage
+from ..voting._weights import UnusableWeight
 from ._comparators import Unordered
 from ._constraints import Constraint, is_met
 from ._decision import UNIT, Decider
@@ -30,7 +34,7 @@ from ._revisions import plain_json
 from ._schema import Built, Cleaned, Schema
 from ._settings import MERGING_OPTIONS, ConsensusSettings, Weighting, consensus_settings
 from ._tree import Node, lay_over
-from ._weights import ranked, weigh
+from ._weights import check_number_of_weights, function_weight, ranked, weigh
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -72,7 +76,9 @@ def merge(
     """
     started = perf_counter()
     merged = consensus_settings("merge", settings, options, MERGING_OPTIONS)
-    result = Merger(merged).merge(_samples(revisions))
+    samples = _samples(revisions, merged.confidence_field)
+    check_number_of_weights(merged.weights, len(samples))
+    result = Merger(merged).merge(samples)
     return replace(result, elapsed=perf_counter() - started)
 
 
@@ -106,23 +112,47 @@ class JSONConsensus:
         return merge(revisions, settings=self.settings)
 
 
-def _samples(revisions: Any) -> list[Sample]:
+def _samples(revisions: Any, confidence_field: str | None) -> list[Sample]:
     """Revisions as samples, every one with its own number."""
     if isinstance(revisions, VoteResult | ConsensusResult):
         revisions = revisions.samples
     if isinstance(revisions, str | bytes | Mapping) or not isinstance(revisions, Iterable):
         raise TypeError(f"revisions must be a list of revisions, got {type(revisions).__name__}")
-    return [_sample(index, revision) for index, revision in enumerate(revisions)]
+    return [_sample(index, revision, confidence_field) for index, revision in enumerate(revisions)]
 
 
-def _sample(index: int, revision: Any) -> Sample:
+def _sample(index: int, revision: Any, confidence_field: str | None) -> Sample:
     if isinstance(revision, Sample):
         return replace(revision, index=index, confidence=coerce_confidence(revision.confidence))
     about: dict[str, Any] = {}
     if isinstance(revision, Reply):
         about = {"confidence": coerce_confidence(revision.confidence), "source": revision.source}
         revision = revision.content
+    if confidence_field is not None and (told := _told(revision, confidence_field)) is not None:
+        about["confidence"] = told
     return Sample(index=index, ok=True, record=revision, **about)
+
+
+def _told(record: Any, confidence_field: str) -> float | None:
+    """The confidence that a record reports of itself, if it does."""
+    try:
+        return coerce_confidence(key_reader(confidence_field)(record))
+    except MissingKey:
+        return None
+
+
+def _holds_only_finite(record: Any) -> bool:
+    """Whether a record has neither NaN nor infinity in it."""
+    pending = [record]
+    while pending:
+        value = pending.pop()
+        if type(value) is dict:
+            pending.extend(value.values())
+        elif type(value) is list:
+            pending.extend(value)
+        elif type(value) is float and not math.isfinite(value):
+            return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +190,8 @@ class Merger:
             self._satisfies if self._has_constraints else None,
             one_vote_per_source=self._settings.one_vote_per_source,
         )
+        if not any(weights.values()):
+            return self._weightless(samples)
         sources = {sample.index: sample.source for sample in samples if sample.index in revisions}
         electorate = Electorate(weights, sources, self._settings.min_sources, self._settings.one_vote_per_source)
         return self._result(samples, electorate, self._decide(root, electorate), dropped)
@@ -170,17 +202,27 @@ class Merger:
         for sample in samples:
             cleaned = self.clean(sample) if sample.ok else Cleaned(OMIT)
             if sample.ok and cleaned.record is OMIT:
-                error = f"{Failure.INVALID}: {NO_FIT}"
-                sample = replace(sample, ok=False, vote=None, record=None, confidence=None, error=error)
+                sample = _failed(sample, NO_FIT)
             elif sample.ok:
+                sample = self._weighed(sample)
+            if sample.ok:
                 revisions[sample.index] = cleaned.record
                 dropped += len(cleaned.dropped)
             kept.append(sample)
         return kept, revisions, dropped
 
+    def _weighed(self, sample: Sample) -> Sample:
+        """A valid sample with the weight that a function gives it; failed, if the function fails on it."""
+        try:
+            return replace(sample, weight=function_weight(self._settings.weights, sample))
+        except UnusableWeight as error:
+            return _failed(sample, str(error))
+
     def clean(self, sample: Sample) -> Cleaned:
         """The plain JSON of a valid sample's record, without the fields that do not fit the schema."""
         record = plain_json(sample.record, f"revisions[{sample.index}]")
+        if not self._settings.allow_nan and not _holds_only_finite(record):
+            raise SettingsError(f"revisions[{sample.index}] holds NaN or infinity, which allow_nan=False does not take")
         return Cleaned(record) if self._schema is None else self._schema.clean(record)
 
     @property
@@ -296,12 +338,21 @@ class Merger:
             detail += f"({share:.2f} is below min_valid {self._settings.min_valid:g})"
         else:
             reason, detail = ConsensusReason.NO_VALID, f"none of {len(samples)} revisions was valid"
+        return self._nothing(samples, reason, detail + most_often(samples))
+
+    def _weightless(self, samples: Sequence[Sample]) -> ConsensusResult:
+        which = "reports a confidence above 0" if self._settings.weights == "confidence" else "has any weight"
+        detail = f"none of {sum(sample.ok for sample in samples)} valid revisions {which}"
+        return self._nothing(samples, ConsensusReason.NO_VALID, detail)
+
+    def _nothing(self, samples: Sequence[Sample], reason: str, detail: str) -> ConsensusResult:
+        """The result when there is nothing to merge."""
         result = ConsensusResult(
             value=None,
             partial=None,
             abstained=True,
             reason=reason,
-            detail=detail + most_often(samples),
+            detail=detail,
             fields=Fields({}),
             weights=(0.0,) * len(samples),
             samples=tuple(samples),
@@ -309,6 +360,11 @@ class Merger:
         )
         logger.info("consensus: %s", result.detail)
         return result
+
+
+def _failed(sample: Sample, message: str) -> Sample:
+    error = f"{Failure.INVALID}: {message}"
+    return replace(sample, ok=False, vote=None, record=None, confidence=None, error=error)
 
 
 def _record(decision: Decision, choices: Mapping[int, int]) -> Any:

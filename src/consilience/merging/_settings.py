@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import Any, Literal, TypedDict
 
 from .._arguments import check_share, check_threshold
+from .._coroutines import require_plain_function
 from .._errors import SettingsError
 from ..replies._extraction import Repair
 from ..voting._sample import Sample
@@ -15,10 +16,13 @@ from ..voting._settings import VoteSettings
 from ._comparators import Comparator, as_comparator
 from ._constraints import Constraint
 from ._paths import Path, parse_path
-from ._resolvers import ConflictResolver, default_conflict_resolver
+from ._resolvers import ConflictResolver, check_resolver, default_conflict_resolver
 from ._schema import Schema, as_schema
 
-__all__ = ["MERGING_OPTIONS", "ConsensusOptions", "ConsensusSettings", "Weighting", "consensus_settings"]
+__all__ = ["MAX_WEIGHT", "MERGING_OPTIONS", "ConsensusOptions", "ConsensusSettings", "Weighting", "consensus_settings"]
+
+MAX_WEIGHT = 1e6
+"""The most that a revision can weigh."""
 
 Weighting = Literal["trust", "confidence"] | Sequence[float] | Mapping[str, float] | Callable[[Sample], float] | None
 
@@ -134,8 +138,7 @@ class ConsensusSettings:
         if self.min_support is not None:
             check_threshold("min_support", self.min_support)
         check_share("min_confidence", self.min_confidence)
-        if not callable(self.conflict_resolver):
-            raise TypeError(f"conflict_resolver must be a function, got {type(self.conflict_resolver).__name__}")
+        check_resolver("conflict_resolver", self.conflict_resolver)
         if isinstance(self.max_repairs, bool) or not isinstance(self.max_repairs, int):
             raise TypeError(f"max_repairs must be an int, got {self.max_repairs!r}")
         if self.max_repairs < 0:
@@ -206,22 +209,26 @@ def _check_weighting(weights: Any) -> None:
             )
     elif isinstance(weights, Mapping):
         for source, weight in weights.items():
-            check_weight(f"weights[{source!r}]", weight)
+            _check_weight(f"weights[{source!r}]", weight)
     elif isinstance(weights, Sequence):
         for index, weight in enumerate(weights):
-            check_weight(f"weights[{index}]", weight)
+            _check_weight(f"weights[{index}]", weight)
+        if weights and not any(weights):
+            raise SettingsError(f"weights must not all be 0, got {weights!r}")
     elif weights is not None and not callable(weights):
         raise TypeError(
             f'weights must be "trust", "confidence", None, a list, a mapping or a function, '
             f"got {type(weights).__name__}"
         )
+    else:
+        require_plain_function("weights", weights)
 
 
-def check_weight(name: str, weight: Any) -> None:
+def _check_weight(name: str, weight: Any) -> None:
     """Raise unless a weight is a number from 0 to a million."""
     if isinstance(weight, bool) or not isinstance(weight, int | float):
         raise TypeError(f"{name} must be a number, got {weight!r}")
-    if not 0 <= weight <= 1e6:
+    if not 0 <= weight <= MAX_WEIGHT:
         raise SettingsError(f"{name} must be a number from 0 to 1000000, got {weight!r}")
 
 

@@ -8,12 +8,13 @@ from typing import Any
 from .._canonical import canonical_text
 from .._errors import SettingsError
 from ..voting._sample import Sample
+from ..voting._weights import Weigher
 from ._decision import UNIT
-from ._settings import Weighting, check_weight
+from ._settings import MAX_WEIGHT, Weighting
 from ._tree import Node
 from ._trust import mean_similarities, trust_weights
 
-__all__ = ["CONSISTENT", "ranked", "weigh"]
+__all__ = ["CONSISTENT", "check_number_of_weights", "function_weight", "ranked", "weigh"]
 
 CONSISTENT = 2.0
 """How much more a revision counts that satisfies the constraints on its own."""
@@ -31,16 +32,13 @@ def weigh(
 
     Args:
         weighting: the setting.
-        samples: every sample; a list of weights has one for each.
+        samples: every sample; a list of weights has one for each, a function has given them theirs.
         root: the joint tree of the valid revisions.
         satisfies: whether a record meets the constraints; None without any.
         one_vote_per_source: whether trust is what other sources confirm.
 
     Returns:
         revision -> weight in units of 1e-9, at a mean of one unit unless the weights were given.
-
-    Raises:
-        SettingsError: the weights given do not fit the revisions, or come to nothing.
     """
     valid = sorted(root.values)
     if weighting is None:
@@ -52,10 +50,7 @@ def weigh(
         alike = mean_similarities(root, valid, sources) if voices > 1 else dict.fromkeys(valid, 1.0)
         return {revision: round(weight * UNIT) for revision, weight in trust_weights(alike, bonus).items()}
     given = _given(weighting, {sample.index: sample for sample in samples})
-    weights = {revision: round(given(revision) * UNIT) for revision in valid}
-    if not sum(weights.values()):
-        raise SettingsError(f"weights must not all be 0, got {weighting!r}")
-    return weights
+    return {revision: round(given(revision) * UNIT) for revision in valid}
 
 
 def _given(weighting: Any, samples: Mapping[int, Sample]) -> Callable[[int], float]:
@@ -65,15 +60,23 @@ def _given(weighting: Any, samples: Mapping[int, Sample]) -> Callable[[int], flo
     if isinstance(weighting, Mapping):
         return lambda revision: float(weighting.get(samples[revision].source, 1.0))
     if callable(weighting):
-        return lambda revision: _checked(f"weights(revision {revision})", weighting(samples[revision]))
-    if len(weighting) != len(samples):
-        raise SettingsError(f"weights must have one number for each of {len(samples)} revisions, got {len(weighting)}")
+        return lambda revision: samples[revision].weight
     return lambda revision: float(weighting[revision])
 
 
-def _checked(name: str, weight: Any) -> float:
-    check_weight(name, weight)
-    return float(weight)
+def function_weight(weighting: Weighting, sample: Sample) -> float:
+    """What a valid sample weighs by a function given as ``weights=``; by any other setting what it weighed already.
+
+    Raises:
+        UnusableWeight: the function raised, or gave what is no weight.
+    """
+    return Weigher(weighting, MAX_WEIGHT).of_vote(sample) / UNIT if callable(weighting) else sample.weight
+
+
+def check_number_of_weights(weighting: Weighting, revisions: int) -> None:
+    """Raise unless a list of weights has one for each revision."""
+    if isinstance(weighting, Sequence) and not isinstance(weighting, str) and len(weighting) != revisions:
+        raise SettingsError(f"weights must have one number for each of {revisions} revisions, got {len(weighting)}")
 
 
 def ranked(weights: Mapping[int, int], root: Node) -> list[int]:
