@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from typing import Annotated, Any, Literal
+from uuid import UUID, uuid4
 
 import pytest
 from hypothesis import given, settings
@@ -17,6 +18,7 @@ from pydantic import (
     ConfigDict,
     Field,
     Json,
+    PrivateAttr,
     RootModel,
     SecretStr,
     create_model,
@@ -111,6 +113,26 @@ def test_a_validator_that_is_safe_to_repeat_only_for_some_values():
     percent = model(Annotated[float, AfterValidator(lambda share: share / 100 if share > 1 else share)])
     assert cleaned(percent, {"a": 80}) == ({"a": 0.8}, [])
     assert cleaned(percent, {"a": 8000}) == ({"a": 8000}, [])
+
+
+class Stamped(BaseModel):
+    total: Decimal
+    shown: str | None = None
+    id: UUID = Field(default_factory=uuid4)
+    _seen: UUID = PrivateAttr(default_factory=uuid4)
+
+    @model_validator(mode="after")
+    def show(self) -> Stamped:
+        self.shown = self.shown or f"{self.total:.2f} EUR"
+        return self
+
+
+def test_what_the_model_sets_by_itself_does_not_vote():
+    assert cleaned(Stamped, {"total": "10.00"}) == ({"total": 10.0}, [])
+    assert cleaned(Stamped, {"total": "10.00", "shown": "ten"}) == ({"total": 10.0, "shown": "ten"}, [])
+    result = merge([{"total": "10.00"}, {"total": 10}, {"total": 11}], schema=Stamped)
+    assert result.value.shown == "10.00 EUR"
+    assert list(map(str, result.fields)) == ["total"]
 
 
 class Item(BaseModel):

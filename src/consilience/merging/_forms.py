@@ -34,30 +34,62 @@ def comparable_form(read: Any, written: Any, read_again: Callable[[Any], Any]) -
         read_again: what the model makes of a record.
     """
 
+    def written_as(kept: Collection[Place], adds: bool) -> Any:
+        return _Form(kept, adds).of(read, written, ())
+
     def is_faithful(form: Any) -> bool:
         try:
-            return bool(read_again(form) == read)
+            return _alike(read_again(form), read)
         except Exception:
             return False
 
-    full = _Form(())
     try:
+        full = _Form((), adds=False)
         form = full.of(read, written, ())
         if (not full.changed and form == written) or is_faithful(form):
             return form
-        kept = {each for each in full.changed if not is_faithful(_Form(full.changed - {each}).of(read, written, ()))}
-        form = _Form(kept).of(read, written, ())
+        adds = bool(full.added)
+        if adds:
+            full = _Form((), adds)
+            form = full.of(read, written, ())
+            if is_faithful(form):
+                return form
+        form = written_as(
+            {each for each in full.changed if not is_faithful(written_as(full.changed - {each}, adds))}, adds
+        )
     except Exception:
         return written
     return form if is_faithful(form) else written
 
 
-class _Form:
-    """Writes a form; values at the places ``kept`` stay as written, ``changed`` are the places of all others."""
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two values read by a model say the same: defaults, which may be made anew each time, say nothing."""
+    if type(one) is not type(other):
+        return False
+    if _model_of(one) is not None:
+        names = one.__pydantic_fields_set__
+        if names != other.__pydantic_fields_set__ or one.__pydantic_extra__ != other.__pydantic_extra__:
+            return False
+        return all(_alike(getattr(one, name), getattr(other, name)) for name in names if name in vars(one))
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_alike(child, other[key]) for key, child in one.items())
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(_alike, one, other))
+    return bool(one == other)
 
-    def __init__(self, kept: Collection[Place]) -> None:
+
+class _Form:
+    """Writes a form; values at the places ``kept`` stay as written, ``changed`` are the places of all others.
+
+    Fields that the revision did not write but a validator set are left out, and ``added`` are their places; with
+    ``adds`` they are written: a validator may have renamed what the revision wrote.
+    """
+
+    def __init__(self, kept: Collection[Place], adds: bool) -> None:
         self._kept = kept
+        self._adds = adds
         self.changed: set[Place] = set()
+        self.added: set[Place] = set()
 
     def of(self, read: Any, written: Any, place: Place) -> Any:
         model = _model_of(read)
@@ -88,6 +120,10 @@ class _Form:
                 continue
             key = field_key(name, field) or name
             raw = _MISSING if spelled is None else written[spelled]
+            if raw is _MISSING:
+                self.added.add((*place, key))
+                if not self._adds:
+                    continue
             form[key] = self.of(getattr(read, name), raw, (*place, key))
         for key, value in (read.__pydantic_extra__ or {}).items():
             form[key] = written[key] if key in written else plain_json(value)

@@ -20,14 +20,6 @@ class Incomplete:
 
     model: Any
 
-    def __eq__(self, other: object) -> bool:
-        if type(self) is not type(other):
-            return NotImplemented
-        same = self.__dict__ == other.__dict__
-        return same and self.__pydantic_extra__ == other.__pydantic_extra__  # type: ignore[attr-defined]
-
-    __hash__ = None  # type: ignore[assignment]
-
 
 def incomplete_validator(model: Any) -> Any:
     """A validator that reads as a model does, but asks for no field and runs no validator on a whole model.
