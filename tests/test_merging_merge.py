@@ -9,15 +9,18 @@ import random
 from itertools import permutations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from consilience._canonical import canonical_text
 from consilience._errors import ConsilienceError, SettingsError
 from consilience.merging import (
     ConsensusReason,
+    Ignore,
     JSONConsensus,
+    Keyed,
     SimilarityClusterResolver,
+    Unordered,
     flatten,
     merge,
     prefer_most_common_resolver,
@@ -191,6 +194,65 @@ def test_nor_does_it_for_lists(revisions, weights):
         for order in permutations(revisions)
     }
     assert len(outcomes) == 1
+
+
+def rewritten(value, rng):
+    """An equal value with its keys in another order."""
+    if isinstance(value, dict):
+        return {key: rewritten(value[key], rng) for key in rng.sample(sorted(value), len(value))}
+    return [rewritten(each, rng) for each in value] if isinstance(value, list) else value
+
+
+def shown(result) -> tuple:
+    """All that a result says, but for the numbers of the revisions."""
+    fields = []
+    for path, field in result.fields.items():
+        candidates = [(text(each.value), each.weight, each.absent) for each in field.candidates]
+        fields.append((str(path), text(field.value), field.status, field.agreement, field.support, candidates))
+    scores = result.consensus_confidence_score, result.average_string_similarity
+    return text(result.partial), text(result.value), result.reason, sorted(fields), scores
+
+
+WHOLE = [{"a": 1, "b": 2}, {"a": 1, "b": [{"c": 1, "d": 2}]}, [1], 5, None, [{"a": 1, "b": 2}] * 2, {}, []]
+SPELLED = st.fixed_dictionaries({"x": st.sampled_from(WHOLE)}, optional={"y": st.sampled_from(WHOLE)})
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.tuples(SPELLED, st.sampled_from([0, 1, 2])), min_size=2, max_size=4),
+    st.randoms(use_true_random=False),
+    st.sampled_from([None, "trust", "given"]),
+    st.sampled_from(
+        [prefer_most_common_resolver, SimilarityClusterResolver(), lambda path, values, weights: values[0]]
+    ),
+    st.sampled_from([{}, {"x": Ignore()}, {"x.a": Ignore()}, {"$": Ignore()}, {"x": Unordered()}, {"y": Keyed("a")}]),
+    st.sampled_from([0.4, 0.6, 0.9]),
+)
+def test_nor_do_the_keys_of_values_taken_whole(weighed, rng, weighting, resolver, compare, threshold):
+    weighed = [(rewritten(record, rng), weight) for record, weight in [*weighed, weighed[0]]]
+    assume(weighting != "given" or any(weight for _, weight in weighed))
+    outcomes = set()
+    for order in permutations(weighed):
+        weights = [weight for _, weight in order] if weighting == "given" else weighting
+        result = merge(
+            [record for record, _ in order],
+            weights=weights,
+            conflict_resolver=resolver,
+            compare=compare,
+            min_agreement=threshold,
+        )
+        outcomes.add(repr(shown(result)))
+    assert len(outcomes) == 1
+
+
+def test_a_value_taken_whole_has_its_keys_as_most_write_them():
+    one, two = {"x": {"b": 1, "a": 2}}, {"x": {"a": 2, "b": 1}}
+    rest = [{"x": [1]}, {"x": 5}, {"x": None}, {"x": "u"}]
+    options = {"conflict_resolver": prefer_most_common_resolver, "min_agreement": 0.6, "weights": None}
+    assert text(merge([two, one, one, *rest], **options).value) == text(one)
+    assert text(merge([one, two, *rest], **options).value) == text(two)
+    heavy = {**options, "weights": [1, 2, 0, 1, 1, 1, 1]}
+    assert text(merge([two, one, two, *rest], **heavy).value) == text(one)
 
 
 @settings(max_examples=150, deadline=None)

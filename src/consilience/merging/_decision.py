@@ -11,7 +11,7 @@ from .._errors import ConsilienceError
 from ._comparators import Ignore, Unordered, partition
 from ._electorate import Electorate, Poll
 from ._options import ABSENT, Branch, Decision, Option, Status, is_kept
-from ._order import majority_order
+from ._order import majority_order, usual_key_order
 from ._paths import ROOT, Path
 from ._resolvers import OMIT, Conflict, ConflictResolver, resolve
 from ._revisions import plain_json
@@ -241,7 +241,15 @@ def _distinct(poll: Poll, values: Mapping[int, Any], texts: Mapping[int, str]) -
     behind: dict[str, list[int]] = {}
     for revision in values:
         behind.setdefault(texts[revision], []).append(revision)
-    return poll.options((values[behind[text][0]], behind[text]) for text in sorted(behind))
+    return poll.options((_as_most_write_it(poll, values, behind[text]), behind[text]) for text in sorted(behind))
+
+
+def _as_most_write_it(poll: Poll, values: Mapping[int, Any], revisions: Sequence[int]) -> Any:
+    """The value that these revisions have in common."""
+    value = values[revisions[0]]
+    if len(revisions) == 1 or not isinstance(value, dict | list):
+        return value
+    return usual_key_order({revision: values[revision] for revision in revisions}, poll.electorate.shares(revisions))
 
 
 def _joined(poll: Poll, groups: Sequence[Sequence[Option]]) -> list[Option]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cmp_to_key
-from typing import TypeVar
+from typing import Any, TypeVar
 
-__all__ = ["majority_order"]
+__all__ = ["key_order", "majority_order", "usual_key_order"]
 
 H = TypeVar("H", bound=Hashable)
 
@@ -43,6 +43,47 @@ def majority_order(
     # Nearly in order already, so that the second sort takes about one comparison a member.
     nearly = sorted(members, key=places.__getitem__)
     return sorted(nearly, key=cmp_to_key(compare))
+
+
+def key_order(value: Any) -> tuple[str, ...]:
+    """All keys in a value in the order in which they are written, the only way in which equal values can differ.
+
+    Example:
+        >>> key_order({"b": [{"d": 1, "c": 2}], "a": 3})
+        ('b', 'd', 'c', 'a')
+    """
+    keys: list[str] = []
+    pending: list[Any] = [value]
+    while pending:
+        part = pending.pop()
+        if type(part) is tuple:
+            key, part = part
+            keys.append(key)
+        if type(part) is dict:
+            pending.extend(reversed(part.items()))
+        elif type(part) is list:
+            pending.extend(reversed(part))
+    return tuple(keys)
+
+
+def usual_key_order(values: Mapping[int, Any], weights: Mapping[int, int]) -> Any:
+    """That of several equal values whose keys are in the order with the most weight; on a tie the first order.
+
+    Args:
+        values: revision -> value, equal but for the order of keys.
+        weights: revision -> weight.
+
+    Example:
+        >>> usual_key_order({0: {"b": 1, "a": 2}, 1: {"a": 2, "b": 1}}, {0: 1, 1: 1})
+        {'a': 2, 'b': 1}
+    """
+    total: dict[tuple[str, ...], int] = {}
+    written = {}
+    for revision, value in values.items():
+        order = key_order(value)
+        total[order] = total.get(order, 0) + weights[revision]
+        written[order] = value
+    return written[min(total, key=lambda order: (-total[order], order))]
 
 
 def _sign(number: float) -> int:

@@ -10,6 +10,7 @@ from .._errors import SettingsError
 from ..voting._sample import Sample
 from ..voting._weights import Weigher
 from ._decision import UNIT
+from ._order import key_order
 from ._settings import MAX_WEIGHT, Weighting
 from ._tree import Node
 from ._trust import mean_similarities, trust_weights
@@ -80,5 +81,10 @@ def check_number_of_weights(weighting: Weighting, revisions: int) -> None:
 
 
 def ranked(weights: Mapping[int, int], root: Node) -> list[int]:
-    """The revisions, most trusted first, then in canonical order."""
-    return sorted(weights, key=lambda revision: (-weights[revision], canonical_text(root.values[revision])))
+    """The revisions, most trusted first, then in canonical order, that of their keys included."""
+
+    def rank(revision: int) -> tuple[int, str, tuple[str, ...]]:
+        record = root.values[revision]
+        return -weights[revision], canonical_text(record), key_order(record)
+
+    return sorted(weights, key=rank)
