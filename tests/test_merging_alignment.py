@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import time
+import tracemalloc
 from itertools import permutations
 
 import numpy as np
@@ -15,6 +17,7 @@ from consilience._canonical import canonical_text
 from consilience.merging import Keyed, Ordered, merge
 from consilience.merging._alignment import align, find_key
 from consilience.merging._order import majority_order
+from consilience.merging._paths import EACH, Path
 from consilience.merging._similarity import Similarity
 from consilience.merging._tree import lay_over
 from consilience.merging._trust import mean_similarities, trust_weights
@@ -153,3 +156,74 @@ def test_mean_similarity_against_a_plain_implementation(revisions):
     for index, one in enumerate(revisions):
         others = [similarity(one, other) for place, other in enumerate(revisions) if place != index]
         assert found[index] == pytest.approx(sum(others) / len(others), abs=1e-6)
+
+
+def best_pairing(one, other):
+    """The optimal assignment of two short lists, by brute force."""
+    if not one or not other:
+        return float(not one and not other)
+    shorter, longer = sorted((one, other), key=len)
+    sums = (sum(map(plain_similarity, shorter, chosen)) for chosen in permutations(longer, len(shorter)))
+    return max(sums) / len(longer)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(FLAT, max_size=4), st.lists(FLAT, max_size=4))
+def test_similarity_of_lists_is_never_less_than_the_best_pairing(one, other):
+    found = Similarity().matrix([one], [other])[0, 0]
+    assert best_pairing(one, other) - 1e-6 <= found <= 1 + 1e-9
+    assert (found == 1) or canonical_text(one) != canonical_text(other)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.permutations("abcd"), st.permutations("abef"))
+def test_similarity_of_lists_is_the_best_pairing_where_partners_do_not_collide(one, other):
+    assert Similarity().matrix([one], [other])[0, 0] == pytest.approx(0.5)
+
+
+def test_lists_are_compared_in_blocks_with_the_same_result(monkeypatch):
+    rng = random.Random(3)
+    lists = [[rng.choice(["a", "ab", "abc", 1, None, ["x"]]) for _ in range(rng.randint(0, 4))] for _ in range(30)]
+    whole = Similarity().matrix(lists[:15], lists[15:])
+    monkeypatch.setattr("consilience.merging._similarity._CELLS", 20)
+    assert np.array_equal(whole, Similarity().matrix(lists[:15], lists[15:]))
+
+
+def test_trust_is_the_same_whatever_is_looked_at_together(monkeypatch):
+    rng = random.Random(4)
+    revisions = {r: {f"k{i}": "ab"[: rng.randint(0, 2)] * i for i in range(20)} for r in range(7)}
+    tree = lay_over(revisions, {})
+    whole = mean_similarities(tree, range(7))
+    monkeypatch.setattr("consilience.merging._trust._CELLS", 1)
+    assert mean_similarities(tree, range(7)) == whole
+
+
+def test_lists_of_positions_are_compared_by_position():
+    points = Similarity({Path((EACH,)): Ordered()})
+    assert points.matrix([[1, 2]], [[2, 1], [1, 3], [1, 2, 3]], Path((EACH,))).tolist() == [
+        [0, 0.5, pytest.approx(2 / 3)]
+    ]
+
+
+def noisy(base, rng, noise):
+    return [[item if rng.random() > noise else [*item[::-1], "new"] for item in base] for _ in range(5)]
+
+
+def test_many_lists_within_a_list_take_seconds_at_most():
+    rng = random.Random(6)
+    base = [[f"{rng.random():.5f}" for _ in range(3)] for _ in range(300)]
+    started = time.perf_counter()
+    merged = merge(noisy(base, rng, 0.2), weights=None).value
+    assert time.perf_counter() - started < 20  # pair by pair it was minutes
+    assert len(merged) >= 295
+
+
+def test_many_revisions_of_many_fields_fit_into_memory():
+    rng = random.Random(7)
+    revisions = [{f"k{i}": rng.choice("abc") for i in range(300)} for _ in range(120)]
+    tree = lay_over(dict(enumerate(revisions)), {})
+    tracemalloc.start()
+    mean_similarities(tree, range(120))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 150e6
