@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 from uuid import UUID, uuid4
@@ -72,6 +73,13 @@ class Lines(RootModel[list[int]]):
     pass
 
 
+@dataclass
+class Point:
+    x: int
+    y: int = 0
+    z: int = 0
+
+
 class Nested(BaseModel):
     numbers: Numbers
     lines: Lines
@@ -96,6 +104,7 @@ class Nested(BaseModel):
         (model(dict[str, Decimal]), {"a": {"x": "1.50", "y": 2}}, {"a": {"x": 1.5, "y": 2.0}}),
         (model(frozenset[str]), {"a": ["b", "a"]}, {"a": ["a", "b"]}),
         (model(int), {"a": 1, "more": 2}, {"a": 1}),
+        (model(Point), {"a": {"y": "1", "x": 2}}, {"a": {"y": 1, "x": 2}}),
     ],
 )
 def test_a_record_is_written_so_that_the_model_reads_the_same(schema, record, form):
@@ -236,6 +245,12 @@ def test_a_constraint_may_change_what_it_is_given():
 
     result = merge([{"a": 1, "l": [1]}] * 3, constraints=[constraint(empties), constraint(empties)])
     assert (result.value, result.constraints_met) == ({"a": 1, "l": [1]}, True)
+
+
+def test_a_default_that_the_model_itself_rejects():
+    schema = create_model("Made", __config__=ConfigDict(validate_default=True), a=(int, "bad"), b=(int, ...))
+    result = merge([{"b": 1}] * 2, schema=schema)
+    assert (result.reason, [str(path) for path in result.missing], result.partial) == ("incomplete", ["a"], {"b": 1})
 
 
 class Noted(BaseModel):

@@ -6,6 +6,7 @@ the model, reading that in turn, makes the same of it: a validator that multipli
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Collection
 from decimal import Decimal
 from typing import Any
@@ -100,6 +101,9 @@ class _Form:
         if type(read) is dict and type(written) is dict and len(read) == len(written):
             pairs = zip(read.values(), written.items(), strict=True)
             return {key: self.of(child, raw, (*place, EACH)) for child, (key, raw) in pairs}
+        if dataclasses.is_dataclass(read) and type(written) is dict:
+            fields = [each.name for each in dataclasses.fields(read)]
+            return {key: self.of(getattr(read, key), written[key], (*place, key)) for key in written if key in fields}
         if isinstance(read, list | tuple) and type(written) is list and len(read) == len(written):
             return [self.of(child, raw, (*place, EACH)) for child, raw in zip(read, written, strict=True)]
         if isinstance(read, set | frozenset) and type(written) is list:

@@ -161,8 +161,9 @@ def model_schema(model: Any) -> PydanticModel:
 class _Trace:
     """An error of a model, traced to the value in the record that it is about.
 
-    ``branches`` are the alternatives of unions that were tried on the way: where, and which. ``absent`` says that the
-    error is about something that is not there.
+    ``place`` is where a value would have to change: below ``path`` if something is missing there. ``branches`` are the
+    alternatives of unions that were tried on the way: where, and which. ``absent`` says that the error is about
+    something that is not there.
     """
 
     path: Path
@@ -176,7 +177,7 @@ def _trace(model: Any, record: Any, error: Mapping[str, Any]) -> _Trace:
     location, kind = error["loc"], error.get("type", "")
     path, value, annotation = Path(), record, model
     branches: list[tuple[Path, str | int]] = []
-    absent = kind in _ABOUT_ABSENCE
+    absent, lacking = kind in _ABOUT_ABSENCE, location[-1:] if kind == "missing" else ()
     for step in location[:-1] if kind == "missing" else location:
         if type(value) is list and isinstance(step, int) and step < len(value):
             if not _drops_items(annotation):
@@ -186,13 +187,12 @@ def _trace(model: Any, record: Any, error: Mapping[str, Any]) -> _Trace:
             if len(types) > 1:
                 branches.append((path, step))
             elif step != "[key]" and type(value) is dict and types and hasattr(types[0], "model_fields"):
-                absent = True
+                absent, lacking = True, (step,)
             continue
         path, value, annotation = Path((*path, step)), value[step], below(annotation, step)
     on_model = type(value) is dict and any(hasattr(each, "model_fields") for each in alternatives(annotation))
     is_model_wide = on_model and not absent and not kind.startswith("union_tag")
-    place = Path((*path, location[-1])) if kind == "missing" else path
-    return _Trace(path, place, tuple(branches), absent, is_model_wide)
+    return _Trace(path, Path((*path, *lacking)), tuple(branches), absent, is_model_wide)
 
 
 def _drops_items(annotation: Any) -> bool:
