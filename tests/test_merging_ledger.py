@@ -213,6 +213,53 @@ def test_settled_means_that_no_completion_changes_the_outcome(options):
     assert checked
 
 
+EMPTIES = [
+    {"a": {"k": 1}},
+    {"a": {"k": 2}},
+    {"a": {"k": 3}},
+    {"a": {}},
+    {"a": {"k": {"k": 1}}},
+    {"a": {"k": {"k": 2}}},
+    {"a": {"k": {}}},
+    {"a": {"k": []}},
+    {"a": {"k": [{}]}},
+    {"a": []},
+    {},
+]
+
+
+@pytest.mark.parametrize(
+    "options", [{"min_agreement": 0.6}, {"min_agreement": 0.3}, {"min_agreement": 0.8, "min_support": 0.4}]
+)
+def test_settled_foresees_containers_that_come_out_empty(options):
+    """Brute force: an object without any field left is kept if one revision, the last one too, wrote it empty."""
+    chosen = ConsensusSettings(weights=None, n=5, **options)
+    merger = Merger(chosen)
+    settled = set()
+    for prefix in combos(EMPTIES, 4):
+        if not Settling(chosen, merger.rules, 1).is_settled([Said(each) for each in prefix], 0):
+            continue
+        outcomes = {json.dumps(merge([*prefix, *rest], weights=None, **options).value) for rest in [(), *zip(EMPTIES)]}
+        assert len(outcomes) == 1, prefix
+        settled |= outcomes
+    assert {"{}", '{"a": {}}', '{"a": {"k": {}}}', '{"a": {"k": [{}]}}'} <= settled
+
+
+def test_early_stop_waits_for_an_object_that_may_yet_be_written_empty():
+    texts = ['{"a": {"k": 1}}', '{"a": {"k": 2}}', '{"a": {"k": 3}}', '{"a": {"k": 4}}', '{"a": {}}']
+    result = consensus(replay(texts), "?", n=5, weights=None, min_agreement=0.6, early_stop=True)
+    assert result.value == {"a": {}}
+    sampler = replay([texts[4], *texts[:4]])
+    assert consensus(sampler, "?", n=5, weights=None, min_agreement=0.6, early_stop=True).value == {"a": {}}
+    assert len(sampler.calls) == 4
+
+
+def test_early_stop_ends_where_the_whole_record_comes_out_empty():
+    sampler = replay([f'{{"a": {number}}}' for number in range(5)])
+    result = consensus(sampler, "?", n=5, weights=None, min_agreement=0.6, early_stop=True)
+    assert (result.value, len(sampler.calls)) == ({}, 4)
+
+
 LISTS = [({"l": [1]}, "x"), ({"l": [2]}, "y"), ({"l": [1]}, "y"), ({"l": [1, 2]}, "x"), ({"l": [2]}, "x"), ({}, "y")]
 SAID = [({"a": 1}, "x"), ({"a": 1}, "y"), ({"a": 2, "l": [1]}, "x"), ({"a": 1, "l": [1]}, "z"), ([1], "y"), ({}, "y")]
 

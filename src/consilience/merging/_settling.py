@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, NamedTuple
 
 from .._canonical import canonical_text
@@ -15,6 +16,16 @@ from ._settings import ConsensusSettings
 from ._similarity import kind_of
 
 __all__ = ["Said", "Settling"]
+
+
+class _Outcome(Enum):
+    """What is certain about a place, whatever is still to come."""
+
+    OPEN = "open"
+    KEPT = "kept"
+    LEFT_OUT = "left out"
+    EMPTY = "empty"
+    """An object of which no field is kept: it is left out unless a revision that is still to come writes it empty."""
 
 
 class Said(NamedTuple):
@@ -45,10 +56,13 @@ class Settling:
         """
         planned = len(revisions) + failed + self.open
         enough_valid = len(revisions) / planned >= self.settings.min_valid
-        return bool(revisions) and enough_valid and self._place(revisions, len(revisions), ())
+        if not revisions or not enough_valid:
+            return False
+        # A record of which nothing is kept comes back empty, whether a revision wrote it empty or not.
+        return self._place(revisions, len(revisions), ()) is not _Outcome.OPEN
 
-    def _place(self, values: Sequence[Said], voters: int, pattern: tuple[str | int, ...]) -> bool:
-        """Whether one place is settled.
+    def _place(self, values: Sequence[Said], voters: int, pattern: tuple[str | int, ...]) -> _Outcome:
+        """What is certain about one place.
 
         Args:
             values: what the revisions have there that have something.
@@ -57,34 +71,47 @@ class Settling:
         """
         rule = self.rules.get(pattern)
         if isinstance(rule, Ignore):
-            return True
+            return _Outcome.KEPT
         kinds = Counter(kind_of(said.value) for said in values)
         kinds["absent"] = voters - len(values)
         (kind, most), *others = kinds.most_common()
         if not self._leads(most, voters, others[0][1] if others else 0):
-            return self._is_hopeless(most, voters)
+            return self._without_a_leader(most, voters)
         if kind == "absent":
-            return True
+            return _Outcome.LEFT_OUT
         of_kind = [said for said in values if kind_of(said.value) == kind]
         if not self._is_supported(of_kind):
-            return False
+            return _Outcome.OPEN
         if kind == "object":
             return self._fields(of_kind, pattern)
         return self._values(of_kind, voters, kind == "list" or rule)
 
-    def _fields(self, objects: Sequence[Said], pattern: tuple[str | int, ...]) -> bool:
-        """Whether all fields of objects are settled, those included that no revision has had yet."""
-        voters = len(objects)
-        keys = dict.fromkeys(key for record, _ in objects for key in record)
-        return self._leads(voters, voters, 0) and all(
-            self._place(
-                [Said(record[key], source) for record, source in objects if key in record], voters, (*pattern, key)
-            )
-            for key in keys
-        )
+    def _fields(self, objects: Sequence[Said], pattern: tuple[str | int, ...]) -> _Outcome:
+        """What is certain about a place that is certain to hold an object, by its fields.
 
-    def _values(self, values: Sequence[Said], voters: int, joins: Any) -> bool:
-        """Whether the value is settled of a place that is certain to hold a list, or a scalar.
+        A field that no revision has had yet is among them.
+        """
+        voters = len(objects)
+        if not self._leads(voters, voters, 0):
+            return _Outcome.OPEN
+        keys = dict.fromkeys(key for record, _ in objects for key in record)
+        fields = set()
+        for key in keys:
+            having = [Said(record[key], source) for record, source in objects if key in record]
+            fields.add(self._field(having, voters, (*pattern, key)))
+            if _Outcome.OPEN in fields:
+                return _Outcome.OPEN
+        if _Outcome.KEPT in fields or not all(record for record, _ in objects):
+            return _Outcome.KEPT
+        return _Outcome.EMPTY if self.open else _Outcome.LEFT_OUT
+
+    def _field(self, values: Sequence[Said], voters: int, pattern: tuple[str | int, ...]) -> _Outcome:
+        """What is certain about a place within an object, where it matters whether an empty object is left out."""
+        outcome = self._place(values, voters, pattern)
+        return _Outcome.OPEN if outcome is _Outcome.EMPTY else outcome
+
+    def _values(self, values: Sequence[Said], voters: int, joins: Any) -> _Outcome:
+        """What is certain about a place that is certain to hold a list, or a scalar.
 
         ``joins`` is true where alignment or a comparator can join what differs: only a majority is out of its reach.
         """
@@ -92,9 +119,13 @@ class Settling:
         (text, most), *others = Counter(texts).most_common()
         supported = self._is_supported(said for said, own in zip(values, texts, strict=True) if own == text)
         if joins:
-            return supported and self._is_decisive(most, voters)
-        leads = supported and self._leads(most, voters, others[0][1] if others else 0)
-        return leads or self._is_hopeless(most, voters)
+            return _Outcome.KEPT if supported and self._is_decisive(most, voters) else _Outcome.OPEN
+        if supported and self._leads(most, voters, others[0][1] if others else 0):
+            return _Outcome.KEPT
+        return self._without_a_leader(most, voters)
+
+    def _without_a_leader(self, most: int, voters: int) -> _Outcome:
+        return _Outcome.LEFT_OUT if self._is_hopeless(most, voters) else _Outcome.OPEN
 
     def _is_supported(self, supporters: Iterable[Said]) -> bool:
         return number_of_sources(said.source for said in supporters) >= self.settings.min_sources
