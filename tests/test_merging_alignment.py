@@ -18,6 +18,7 @@ from consilience.merging import Keyed, Ordered, merge
 from consilience.merging._alignment import align, find_key
 from consilience.merging._order import majority_order
 from consilience.merging._paths import EACH, Path
+from consilience.merging._ratios import _each_pair_once, text_ratios
 from consilience.merging._similarity import Similarity
 from consilience.merging._tree import lay_over
 from consilience.merging._trust import mean_similarities, trust_weights
@@ -227,3 +228,14 @@ def test_many_revisions_of_many_fields_fit_into_memory():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 150e6
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.text("abc", max_size=6), min_size=1, max_size=5))
+def test_ratios_of_texts_with_themselves(texts):
+    assert np.allclose(_each_pair_once(texts), text_ratios(texts, list(texts)))
+
+
+def test_ratios_of_long_texts():
+    texts = ["ab" * 15_000, "ba" * 15_000]
+    assert np.allclose(text_ratios(texts, texts), text_ratios(texts, list(texts)))

@@ -16,6 +16,9 @@ __all__ = ["Scorer", "text_ratios"]
 Scorer = Callable[[str, str], float]
 """How alike two texts are, from 0 to 1."""
 
+_LONG = 50_000
+"""So many characters together take longer to compare than to look up."""
+
 
 def text_ratios(left: Sequence[str], right: Sequence[str]) -> Matrix:
     """The normalised indel similarity of every text on the left with every text on the right.
@@ -28,4 +31,21 @@ def text_ratios(left: Sequence[str], right: Sequence[str]) -> Matrix:
     from rapidfuzz.fuzz import ratio
     from rapidfuzz.process import cdist
 
+    if left is right and sum(map(len, left)) > _LONG:
+        return _each_pair_once(left)
     return np.asarray(cdist(left, right, scorer=ratio, dtype=np.float64)) / 100.0
+
+
+def _each_pair_once(texts: Sequence[str]) -> Matrix:
+    """The same for long texts with themselves, of which even equal ones take their time."""
+    import numpy as np
+    from rapidfuzz.fuzz import ratio
+    from rapidfuzz.process import cpdist
+
+    result = np.eye(len(texts))
+    ones, others = np.triu_indices(len(texts), 1)
+    if len(ones):
+        left, right = [texts[one] for one in ones.tolist()], [texts[other] for other in others.tolist()]
+        pairs = cpdist(left, right, scorer=ratio, dtype=np.float64)
+        result[ones, others] = result[others, ones] = pairs / 100.0
+    return result
