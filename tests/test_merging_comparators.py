@@ -50,6 +50,7 @@ NEVER_ONE = [
     ("12'", "12"),
     ("§ 5", "5"),
     ("< 5", "5"),
+    ("minus 500 USD", "500 USD"),
     ("keinen Schaden", "einen Schaden"),
     ("keinerlei Schaden", "einerlei Schaden"),
     ("can\u02bct", "can"),
@@ -296,3 +297,8 @@ def test_asynchronous_functions_are_refused():
     for make in (lambda: Custom(same), lambda: Similar(0.5, same), lambda: merge([], compare={"a": same})):
         with pytest.raises(TypeError, match="must be a plain function, got the asynchronous 'same'"):
             make()
+
+
+def test_one_position_of_a_list_cannot_have_a_comparator():
+    with pytest.raises(SettingsError, match=r"items are paired across revisions: write items\[\]\.name"):
+        merge([], compare={"items[0].name": "text"})

@@ -35,7 +35,8 @@ _NEGATION_WORDS = (
     "sin nunca jamás tampoco nada nadie ningun ningún ninguno ninguna ningunos ningunas "
     "não nao nem sem nenhum nenhuma ninguém "
     "mai senza niente nulla né nessun nessuno nessuna "
-    "niet niets geen nooit zonder"
+    "niet niets geen nooit zonder "
+    "minus negative negativ moins menos meno"  # a sign in words
 )
 _NEGATIONS = frozenset(_NEGATION_WORDS.split())
 _HARMLESS = frozenset(""".,;:!?¡¿'"«»‹›()[]{}-_…·、。「」『』・""")

@@ -15,7 +15,7 @@ from ..voting._sample import Sample
 from ..voting._settings import VoteSettings
 from ._comparators import Comparator, as_comparator
 from ._constraints import Constraint
-from ._paths import Path, parse_path
+from ._paths import EACH, Path, parse_path
 from ._resolvers import ConflictResolver, check_resolver, default_conflict_resolver
 from ._schema import Schema, as_schema
 
@@ -243,7 +243,18 @@ def _comparators(compare: Any) -> Mapping[Path, Comparator] | None:
         return None
     if not isinstance(compare, Mapping):
         raise TypeError(f"compare must be a mapping from path to comparator, got {type(compare).__name__}")
-    return {parse_path(path): as_comparator(given, f"compare[{path!r}]") for path, given in compare.items()}
+    return {_pattern(path): as_comparator(given, f"compare[{path!r}]") for path, given in compare.items()}
+
+
+def _pattern(text: Any) -> Path:
+    """A path that names every item of a list, not one position: positions mean something else in every revision."""
+    path = parse_path(text)
+    pattern = Path(EACH if isinstance(step, int) else step for step in path)
+    if pattern != path:
+        raise SettingsError(
+            f"compare[{text!r}] names one position, but items are paired across revisions: write {pattern}"
+        )
+    return pattern
 
 
 def _constraints(constraints: Any) -> tuple[Constraint, ...]:
