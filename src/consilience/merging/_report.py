@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._canonical import canonical_text
 from ..evidence._corroboration import corroborated
@@ -61,36 +61,50 @@ def report(root: Decision, choices: Mapping[int, int], witnesses: Witnesses) -> 
         choices: ``id`` of a decision -> the option that the constraints made it take.
         witnesses: who is behind the revisions.
     """
-    found = list(_walk(root, Path(), choices))
-    counted = [decision for _, decision, is_leaf in found if is_leaf]
-    statuses = Counter(_status(decision, choices) for decision in counted)
+    places = list(_walk(root, Path(), choices))
+    counted = [place for place in places if place.is_leaf]
+    decisions = [place.decision for place in counted]
+    statuses = Counter(place.status for place in counted)
     return Report(
-        fields=Fields({path: partial(_field, decision, choices, witnesses) for path, decision, _ in found}),
+        fields=Fields({place.path: partial(_field, place, choices, witnesses) for place in places}),
         considered=len(counted),
-        in_output=len(counted) - statuses[Status.OMITTED] - statuses[Status.ABSENT],
+        in_output=sum(is_kept(decision, choices) for decision in decisions),
         agreed=statuses[Status.UNANIMOUS] + statuses[Status.AGREED],
         resolved=statuses[Status.RESOLVED],
         omitted=statuses[Status.OMITTED],
-        lacking_sources=sum(_lacks_sources(decision, choices) for decision in counted),
-        confidence=_mean([decision.best.weight / decision.total for decision in counted if decision.total]) or 0.0,
-        string_similarity=_mean([mean for decision in counted if (mean := _pairwise(decision)) is not None]),
+        lacking_sources=sum(place.lacks_sources for place in counted),
+        confidence=_mean([decision.best.weight / decision.total for decision in decisions if decision.total]) or 0.0,
+        string_similarity=_mean([mean for decision in decisions if (mean := _pairwise(decision)) is not None]),
     )
 
 
-def _walk(
-    decision: Decision, path: tuple[str | int, ...], choices: Mapping[int, int]
-) -> Iterator[tuple[Path, Decision, bool]]:
-    """Every decision on a leaf, and (marked False) on a container that not all revisions have."""
+class _Place(NamedTuple):
+    """A field of the report: a leaf, or a container that not all revisions have."""
+
+    path: Path
+    decision: Decision
+    status: str
+    is_leaf: bool
+
+    @property
+    def lacks_sources(self) -> bool:
+        """Whether it was left to the conflict resolver because too few sources support its value."""
+        return self.decision.lacks_sources and self.status in (Status.OMITTED, Status.RESOLVED)
+
+
+def _walk(decision: Decision, path: tuple[str | int, ...], choices: Mapping[int, int]) -> Iterator[_Place]:
+    """Every place that the report lists, in the order of the record."""
     if decision.status == Status.IGNORED:
         return
+    status = decision.status if taken(decision, choices) is decision.chosen else Status.RECONCILED
     branch = taken(decision, choices).value
     if not isinstance(branch, Branch):
-        yield Path(path), decision, True
+        yield _Place(Path(path), decision, status, is_leaf=True)
         return
     kept = [each for each in branch.children if is_kept(each[1], choices)]
-    is_leaf = not branch.children or (not kept and branch.written_empty)
+    is_leaf = not kept and branch.written_empty
     if is_leaf or len(decision.options) > 1:
-        yield Path(path), decision, is_leaf
+        yield _Place(Path(path), decision, _of_container(status, branch, bool(kept), not path), is_leaf)
     # Items that are kept have the position that they have in the record; those left out come after them.
     if len(kept) < len(branch.children):
         kept += [each for each in branch.children if not is_kept(each[1], choices)]
@@ -98,45 +112,44 @@ def _walk(
         yield from _walk(child, (*path, place if key is None else key), choices)
 
 
-def _status(decision: Decision, choices: Mapping[int, int]) -> str:
-    return decision.status if taken(decision, choices) is decision.chosen else Status.RECONCILED
+def _of_container(status: str, branch: Branch, has_children: bool, is_record: bool) -> str:
+    """The status of a container, which the outcome of its children can change."""
+    if not (has_children or branch.written_empty or is_record):
+        return Status.OMITTED
+    if status == Status.UNANIMOUS and branch.children and not has_children:
+        return Status.AGREED  # all have a container here, but not all of them an empty one
+    return status
 
 
-def _field(decision: Decision, choices: Mapping[int, int], witnesses: Witnesses) -> FieldConsensus:
-    option = taken(decision, choices)
-    status = _status(decision, choices)
-    measured = decision.best if status == Status.OMITTED else option
+def _field(place: _Place, choices: Mapping[int, int], witnesses: Witnesses) -> FieldConsensus:
+    decision, option = place.decision, taken(place.decision, choices)
+    measured = decision.best if place.status == Status.OMITTED else option
     return FieldConsensus(
-        value=_shown(option.value),
+        value=None if place.status == Status.OMITTED else _shown(option.value, choices),
         agreement=measured.weight / decision.total if decision.total else 0.0,
         support=witnesses.electorate.voices(measured.speakers) / decision.voices if decision.voices else 0.0,
-        status=status,
-        candidates=_candidates(decision, witnesses),
-        replaced=_shown(decision.chosen.value) if status == Status.RECONCILED else None,
-        too_few_sources=_lacks_sources(decision, choices),
+        status=place.status,
+        candidates=_candidates(decision, choices, witnesses),
+        replaced=_shown(decision.chosen.value, {}) if place.status == Status.RECONCILED else None,
+        too_few_sources=place.lacks_sources,
     )
 
 
-def _lacks_sources(decision: Decision, choices: Mapping[int, int]) -> bool:
-    """Whether a field was left to the conflict resolver because too few sources support its value."""
-    return decision.lacks_sources and _status(decision, choices) in (Status.OMITTED, Status.RESOLVED)
-
-
-def _shown(value: Any) -> Any:
+def _shown(value: Any, choices: Mapping[int, int]) -> Any:
     if value is ABSENT:
         return None
     if isinstance(value, Branch):
-        whole = assemble(Decision(Path(), [Option(value, 0, (), ())], 0, Status.AGREED, 0, 0), {})
-        return None if whole is OMIT else whole
+        whole = assemble(Decision(Path(), [Option(value, 0, (), ())], 0, Status.AGREED, 0, 0), choices)
+        return whole if whole is not OMIT else {} if value.kind == "object" else []
     return value
 
 
-def _candidates(decision: Decision, witnesses: Witnesses) -> tuple[Candidate, ...]:
+def _candidates(decision: Decision, choices: Mapping[int, int], witnesses: Witnesses) -> tuple[Candidate, ...]:
     """The answers heaviest first, then in canonical order, absence last; every spelling on its own."""
     spelled = [each for option in decision.options for each in (option.spellings or (option,)) if each.revisions]
     candidates = [
         Candidate(
-            value=_shown(each.value),
+            value=_shown(each.value, choices),
             weight=each.weight / UNIT,
             revisions=each.revisions,
             absent=each.value is ABSENT,
