@@ -311,3 +311,15 @@ print(before, "tenacity" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.split() == ["False", "True"]
+
+
+@pytest.mark.parametrize("name", ["attempts", "wait", "retry_on"])
+@pytest.mark.parametrize(
+    "value", [-(10**5000), 10**400, type("Hostile", (), {"__repr__": None})()], ids=["-", "+", "o"]
+)
+def test_arguments_that_cannot_be_printed_are_named_all_the_same(name: str, value: Any) -> None:
+    if name == "attempts" and value == 10**400:
+        assert callable(retrying(str, attempts=value))
+        return
+    with pytest.raises((SettingsError, TypeError), match=f"^{name} must be"):
+        retrying(str, **{name: value})

@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import functools
 import inspect
+import itertools
 import math
 import os
 import pickle
@@ -13,6 +14,7 @@ import subprocess
 import sys
 from typing import Any
 
+import numpy
 import pytest
 from pydantic import BaseModel
 
@@ -110,6 +112,71 @@ def test_bad_types_are_type_errors(name: str, value: Any) -> None:
     for call in call_verbs(name, value):
         with pytest.raises(TypeError, match=name):
             call()
+
+
+class HostileArgument:
+    def __repr__(self) -> str:
+        raise RuntimeError("repr")
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("eq")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+LARGEST = 1e308
+HOSTILE_ARGUMENTS: list[Any] = [
+    10**400,
+    10**5000,
+    -(10**5000),
+    LARGEST,
+    numpy.array([1, 2]),
+    numpy.array(["first", "last"]),
+    HostileArgument(),
+    [HostileArgument()],
+    (HostileArgument(),),
+    {"a": HostileArgument()},
+    {10**5000: 10**5000},
+]
+
+
+NAMES = [field.name for field in dataclasses.fields(VoteSettings)]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        pytest.param(name, value, id=f"{name}-{type(value).__name__}")
+        for name, value in itertools.product(NAMES, HOSTILE_ARGUMENTS)
+        if not (name == "validator" and isinstance(value, dict))  # a JSON Schema, which the message names
+        and not (name in ("timeout", "deadline") and value is LARGEST)
+    ],
+)
+def test_arguments_that_cannot_be_compared_or_printed_are_named_all_the_same(name: str, value: Any) -> None:
+    verbs = call_verbs(name, value)
+    if name == "limiter":  # which kind is right depends on the verb
+        del verbs[1]
+    for call in verbs:
+        with pytest.raises((_errors.SettingsError, TypeError), match=f"^{name}") as caught:
+            call()
+        assert len(str(caught.value)) < 400
+
+
+def test_the_largest_weights_can_be_counted() -> None:
+    weights = {str(number): 1e100 for number in range(50)}
+    samplers = {name: lambda prompt: '{"a": 1}' for name in weights}
+    result = vote(samplers, "?", n=50, key="a", weights=weights, max_weight=1e100)
+    assert (result.value, result.agreement) == (1, 1.0)
+
+
+def test_more_sources_than_samplers_are_never_there() -> None:
+    for sampler in ([forbidden, forbidden], {"a": forbidden, "b": forbidden}):
+        with pytest.raises(
+            _errors.SettingsError, match=r"min_sources must be at most the number of samplers \(2\), got 3"
+        ):
+            vote(sampler, "?", min_sources=3)
+        with pytest.raises(_errors.SettingsError, match="min_sources"):
+            asyncio.run(avote(sampler, "?", min_sources=3))
 
 
 def test_unknown_key_words_are_type_errors_with_a_hint() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 from .._canonical import canonical_text
-from .._errors import SettingsError
+from .._errors import SettingsError, received
 from ._candidates import Candidate
 from ._containers import ContainerReader
 from ._lexer import read_string
@@ -167,7 +167,7 @@ def check_repair(repair: object) -> None:
         if repair is True or repair == "truncated":
             load_repairer()
         return
-    raise SettingsError(f'repair must be False, "lenient", True or "truncated", got {repair!r}')
+    raise SettingsError(f'repair must be False, "lenient", True or "truncated", got {received(repair)}')
 
 
 def _check_arguments(text: object, repair: object, allow_nan: object) -> None:

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any
 
 from .._coroutines import require_plain_function
-from .._errors import MissingExtraError, SettingsError
+from .._errors import MissingExtraError, SettingsError, received
 
 __all__ = [
     "Rejected",
@@ -120,7 +120,7 @@ def field_in(name: str, choices: Iterable[Any], *, ignore_case: bool = False) ->
     texts = {choice for choice in allowed if isinstance(choice, str)} if ignore_case else set()
     folded = {_fold(text): text for text in texts}
     if len(folded) < len(texts):
-        raise SettingsError(f"choices must differ in more than case when ignore_case is on, got {allowed!r}")
+        raise SettingsError(f"choices must differ in more than case when ignore_case is on, got {received(allowed)}")
 
     def check(record: Any) -> Any:
         value = _field(record, name)
@@ -130,7 +130,7 @@ def field_in(name: str, choices: Iterable[Any], *, ignore_case: bool = False) ->
                 return record if choice == value else _with_field(record, name, choice)
         elif any(type(value) is type(choice) and value == choice for choice in allowed):
             return True
-        raise Rejected(f"{name} must be one of {', '.join(map(repr, allowed))}, got {_short(value)}")
+        raise Rejected(f"{name} must be one of {', '.join(map(received, allowed))}, got {received(value)}")
 
     return check
 
@@ -165,14 +165,6 @@ def _with_field(record: Any, name: str, value: str) -> Any:
     if dataclasses.is_dataclass(record) and not isinstance(record, type):
         return dataclasses.replace(record, **{name: value})
     return record.model_copy(update={name: value})
-
-
-def _short(value: Any) -> str:
-    try:
-        text = repr(value)
-    except Exception:  # a record may hold any object a sampler returns
-        text = f"<{type(value).__name__}>"
-    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def all_of(*validators: Any) -> Validator:
@@ -226,7 +218,7 @@ def from_pydantic(model: Any) -> Validator:
     from pydantic import BaseModel, ValidationError
 
     if not (isinstance(model, type) and issubclass(model, BaseModel)):
-        raise TypeError(f"model must be a pydantic model class, got {_short(model)}")
+        raise TypeError(f"model must be a pydantic model class, got {received(model)}")
     strict = bool(model.model_config.get("strict"))
 
     def check(record: Any) -> Any:
@@ -281,7 +273,7 @@ def from_jsonschema(schema: Mapping[str, Any]) -> Validator:
     try:
         compiled = jsonschema_rs.validator_for(dict(schema), retriever=_refuse_to_retrieve)
     except Exception as error:
-        raise SettingsError(f"schema must be a valid JSON Schema, got {_short(dict(schema))}: {error}") from error
+        raise SettingsError(f"schema must be a valid JSON Schema, got {received(dict(schema))}: {error}") from error
 
     def check(record: Any) -> Any:
         first = next(iter(compiled.iter_errors(_as_json(record))), None)

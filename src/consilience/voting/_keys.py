@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .._coroutines import require_plain_function
-from .._errors import SettingsError
+from .._errors import SettingsError, received
 from ._excerpts import excerpt_error
 
 __all__ = ["Key", "KeyReader", "MissingKey", "key_reader"]
@@ -51,7 +51,7 @@ def key_reader(key: Key) -> KeyReader:
 
 def _tuple_reader(keys: tuple[Any, ...]) -> KeyReader:
     if not keys or any(part is None for part in keys):
-        raise SettingsError(f"key must be a tuple of at least one field name, path or function, got {keys!r}")
+        raise SettingsError(f"key must be a tuple of at least one field name, path or function, got {received(keys)}")
     readers = [key_reader(part) for part in keys]
     return lambda record: tuple([read(record) for read in readers])
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any
 
+from .._errors import SettingsError
 from ..drawing._limiters import check_limiter
 from ..drawing._samplers import require_sync_sampler
 from ..drawing._threads import draw_in_threads
@@ -56,7 +57,7 @@ def vote(
         ('billing', 1.0)
     """
     merged = merged_settings("vote", settings, options)
-    turns = Turns(sampler, prompt)
+    turns = _turns(sampler, prompt, merged)
     for each in turns.samplers:
         require_sync_sampler(each)
     check_limiter(merged.limiter, asynchronous=False)
@@ -81,7 +82,7 @@ async def avote(
     from ..drawing._tasks import draw_in_tasks  # asyncio takes as long to import as all the rest
 
     merged = merged_settings("avote", settings, options)
-    turns = Turns(sampler, prompt)
+    turns = _turns(sampler, prompt, merged)
     check_limiter(merged.limiter, asynchronous=True)
     ledger = VoteLedger(merged, turns)
     return ledger.result(await draw_in_tasks(ledger, **_drawing_options(merged)))
@@ -129,6 +130,15 @@ def _judged(counted: Tally, index: int, reply: Any) -> Judged:
     if isinstance(reply, BaseException):
         return counted.judge.error(Origin(index), reply)
     return counted.judge.reply(Origin(index), reply)
+
+
+def _turns(sampler: Samplers, prompt: Any, settings: VoteSettings) -> Turns:
+    turns = Turns(sampler, prompt)
+    if turns.sources is not None and settings.min_sources > len(turns.sources):
+        raise SettingsError(
+            f"min_sources must be at most the number of samplers ({len(turns.sources)}), got {settings.min_sources}"
+        )
+    return turns
 
 
 def _drawing_options(settings: VoteSettings) -> dict[str, Any]:
