@@ -321,5 +321,5 @@ def test_arguments_that_cannot_be_printed_are_named_all_the_same(name: str, valu
     if name == "attempts" and value == 10**400:
         assert callable(retrying(str, attempts=value))
         return
-    with pytest.raises((SettingsError, TypeError), match=f"^{name} must be"):
+    with pytest.raises((_errors.SettingsError, TypeError), match=f"^{name} must be"):
         retrying(str, **{name: value})

@@ -72,8 +72,11 @@ def _path_reader(path: str) -> KeyReader:
     steps = _steps(path)
 
     def read(record: Any) -> Any:
-        if type(record) is dict and path in record:  # the common case; also: a literal name wins over a path
-            return record[path]
+        try:
+            if type(record) is dict and path in record:  # the common case; also: a literal name wins over a path
+                return record[path]
+        except Exception:  # another key of the record cannot be compared
+            raise MissingKey(f"{path!r} cannot be looked up in the record") from None
         found, value = _walk(record, path, steps)
         if not found:
             raise MissingKey(f"no {path!r} in the record")
