@@ -206,11 +206,86 @@ def test_numbers_that_json_cannot_hold_become_text() -> None:
     assert VoteResult.from_json(text).samples[0].record == {"x": "nan", "y": ["-inf"]}
 
 
-def test_deep_records_can_be_written() -> None:
-    deep: Any = 1
-    for _ in range(50_000):
-        deep = [deep]
-    assert '"decided"' not in tally([{"x": deep}], key="x").to_json()[:5]
+def test_deep_records_can_be_written_and_read() -> None:
+    for depth in (150, 900, 5_000, 50_000):
+        deep: Any = 1
+        for _ in range(depth):
+            deep = [deep]
+        result = tally([{"x": deep}], key="x")
+        restored = VoteResult.from_json(result.to_json())
+        assert restored.decided
+        assert (restored == result) == (depth < 200)
+        assert VoteResult.from_json(restored.to_json()) == restored
+
+
+@pytest.mark.parametrize(
+    ("replies", "key"),
+    [
+        (['{"a": 1, "b": [2]}'] * 2, ("a", "b")),
+        (['{"a": 1, "b": [2]}', '{"a": 1, "b": [3]}', "no"], ("a", ("b", "a"))),
+        ([{"a": ["x", "y"]}, {"a": ["z"]}], lambda record: tuple(record["a"])),
+        ([("a", 1), ("a", 2), ["a", 1]], None),
+    ],
+    ids=["flat", "nested", "of different lengths", "whole"],
+)
+def test_votes_that_are_tuples_come_back_as_tuples(replies: list[Any], key: Any) -> None:
+    result = tally(replies, key=key, min_agreement=0, abstain_on_tie=False)
+    restored = VoteResult.from_json(result.to_json())
+    assert restored.value == result.value
+    assert isinstance(restored.value, tuple)
+    if key is not None:
+        assert restored == result
+        assert tally(restored, key=key, min_agreement=0, abstain_on_tie=False) == result
+
+
+def test_whole_records_come_back_as_instances_wherever_they_were_voted_on() -> None:
+    replies = ['{"number": "1", "total": "2.50"}'] * 2 + ['{"number": "2", "total": "2.50"}', "no"]
+    for options in ({}, {"normalize": {"number": "number"}}):
+        result = tally(replies, validator=Invoice, **options)
+        assert VoteResult.from_json(result.to_json(), model=Invoice) == result
+    by_field = tally(replies, validator=Invoice, key="number")
+    restored = VoteResult.from_json(by_field.to_json(), model=Invoice)
+    assert restored == by_field
+    assert restored.counts == (("1", 2), ("2", 1))
+
+
+WRONG_VALUES: list[tuple[str, Any]] = [
+    ("agreement", "high"),
+    ("agreement", True),
+    ("abstained", 1),
+    ("detail", None),
+    ("reason", 5),
+    ("sources", "abc"),
+    ("sources", [1]),
+    ("counts", [["a"]]),
+    ("counts", [["a", "b"]]),
+    ("field_agreement", [1]),
+    ("field_agreement", {"a": "b"}),
+    ("usage", 5),
+    ("n_planned", 1.5),
+    ("samples", "abc"),
+    ("samples", [5]),
+    ("samples", [{"index": "0", "ok": True, "vote": None}]),
+    ("samples", [{"index": 0, "ok": True, "vote": None, "reply": 5}]),
+    ("elapsed", "long"),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), WRONG_VALUES, ids=str)
+def test_from_json_refuses_values_of_the_wrong_type(name: str, value: Any) -> None:
+    with pytest.raises(_errors.SettingsError, match="to_json"):
+        VoteResult.from_json(json.dumps({**DECIDED.to_dict(), name: value}))
+
+
+@pytest.mark.parametrize("text", [None, 5, {}, []], ids=str)
+def test_from_json_takes_text(text: Any) -> None:
+    with pytest.raises(TypeError, match="text must be a str"):
+        VoteResult.from_json(text)
+
+
+def test_replies_come_back_whatever_they_reported() -> None:
+    result = tally([Reply('{"a": 1}', confidence="80%", source=5, usage=None)], key="a")  # type: ignore[arg-type]
+    assert VoteResult.from_json(result.to_json()) == result
 
 
 @pytest.mark.parametrize("text", ["", "5", "[]", "{}", '{"samples": 5}', "nonsense"])
