@@ -9,6 +9,7 @@ import json
 import logging
 import math
 import pickle
+import time
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -20,7 +21,7 @@ from pydantic import BaseModel, ValidationError
 
 from consilience import _errors
 from consilience.replies._reply import Reply
-from consilience.voting import Sample, VoteResult, tally
+from consilience.voting import Sample, VoteResult, tally, vote
 from consilience.voting._excerpts import excerpt, excerpt_error, excerpt_value
 
 DECIDED = tally(
@@ -370,3 +371,12 @@ def test_the_commonest_error_is_that_of_the_commonest_type() -> None:
     assert detail.endswith("most often: sampler_error: PermissionError: request 0: no such key")
     mixed = tally([RuntimeError("a"), PermissionError("b"), "no", "no"], key="a").detail
     assert mixed.endswith("most often: no_json: the reply holds no JSON object or array")
+
+
+def test_one_sample_is_singular() -> None:
+    failed = tally(["no"], key="a")
+    assert failed.detail.startswith("the only sample was not valid; most often: no_json")
+    assert "0 of 1 sample valid" in failed.explain()
+    assert tally(['{"a": 1}'], key="a").detail == "1 won with 1 of 1 vote"
+    late = vote(lambda prompt: time.sleep(1), "?", n=1, deadline=0.01)
+    assert late.detail == "the deadline ended the vote after 0 of 1 sample: there are no samples"

@@ -21,7 +21,7 @@ from pydantic import BaseModel
 from consilience import _errors, all_of
 from consilience.voting import VoteSettings, avote, tally, vote, when_settled
 from consilience.voting._fingerprint import fingerprint
-from consilience.voting._settings import JUDGING_OPTIONS, VoteOptions, merged_settings
+from consilience.voting._settings import JUDGING_OPTIONS, VoteOptions, exceptions_of, merged_settings, rules_of
 
 BAD_VALUES: list[tuple[str, Any]] = [
     ("n", 0),
@@ -257,6 +257,7 @@ def test_the_key_words_are_the_settings() -> None:
         assert list(inspect.signature(verb).parameters) == ["sampler", "prompt", "settings", *names]
     assert list(inspect.signature(tally).parameters) == ["replies", "settings", *JUDGING_OPTIONS]
     assert inspect.signature(vote).parameters["n"].default == 5
+    assert inspect.signature(vote).parameters["stop"].default is None
 
 
 def test_settings_are_frozen_and_can_be_pickled() -> None:
@@ -264,16 +265,16 @@ def test_settings_are_frozen_and_can_be_pickled() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         settings.n = 4  # type: ignore[misc]
     assert pickle.loads(pickle.dumps(settings)) == settings
-    assert settings.exceptions == (KeyError,)
-    assert settings.rules == (when_settled(),)
+    assert exceptions_of(settings) == (KeyError,)
+    assert rules_of(settings) == (when_settled(),)
 
 
 def test_early_stop_comes_after_the_rules_given() -> None:
     def mine(state: Any) -> bool:
         return False
 
-    assert VoteSettings(stop=[mine], early_stop=True).rules == (mine, when_settled())
-    assert VoteSettings().rules == ()
+    assert rules_of(VoteSettings(stop=[mine], early_stop=True)) == (mine, when_settled())
+    assert rules_of(VoteSettings()) == ()
 
 
 # --- fingerprints -----------------------------------------------------------------------------------------------------

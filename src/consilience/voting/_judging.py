@@ -18,7 +18,7 @@ from ._keys import MissingKey, key_reader
 from ._normalizers import vote_normalizer
 from ._reasons import Failure
 from ._sample import Sample
-from ._settings import VoteSettings
+from ._settings import VoteSettings, weigher_of
 from ._weights import UNIT, UnusableWeight
 
 __all__ = ["Judge", "Judged", "Origin"]
@@ -83,7 +83,7 @@ class Judge:
         self._read_confidence = None if settings.confidence_field is None else key_reader(settings.confidence_field)
         # Two records that differ in nothing but the model's own confidence are one answer.
         self._without = settings.confidence_field if settings.key is None else None
-        self._weigher = settings.weigher
+        self._weigher = weigher_of(settings)
         # What the sampler returned is kept as it was, for ``Sample.raw`` and for every later judgement.
         self._may_edit = self._validator is not None or _calls_functions(settings)
 

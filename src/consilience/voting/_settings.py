@@ -21,7 +21,16 @@ from ._weights import Weigher, Weights, check_weights
 if TYPE_CHECKING:
     from ._stopping import StoppingRule
 
-__all__ = ["JUDGING_OPTIONS", "VoteOptions", "VoteSettings", "merged_settings"]
+__all__ = [
+    "JUDGING_OPTIONS",
+    "VoteOptions",
+    "VoteSettings",
+    "exceptions_of",
+    "merged_settings",
+    "quorum_of",
+    "rules_of",
+    "weigher_of",
+]
 
 
 class VoteOptions(TypedDict, total=False):
@@ -161,36 +170,6 @@ class VoteSettings:
         object.__setattr__(self, "stop", _rules(self.stop))
         object.__setattr__(self, "raise_on", _exception_types(self.raise_on))
 
-    @property
-    def quorum(self) -> Quorum:
-        """The rules that the winner must meet."""
-        return Quorum(
-            min_valid=self.min_valid,
-            min_agreement=self.min_agreement,
-            count_failures=self.count_failures,
-            abstain_on_tie=self.abstain_on_tie,
-            min_sources=self.min_sources,
-            one_vote_per_source=self.one_vote_per_source,
-        )
-
-    @property
-    def weigher(self) -> Weigher:
-        """What samples weigh."""
-        return Weigher(self.weights, self.max_weight)
-
-    @property
-    def rules(self) -> tuple[StoppingRule, ...]:
-        """The stopping rules, those of ``stop`` before that of ``early_stop``."""
-        from ._stopping import when_settled  # the rules look at the tally, which is judged by these settings
-
-        given = self.stop if isinstance(self.stop, tuple) else ()
-        return (*given, when_settled()) if self.early_stop else given
-
-    @property
-    def exceptions(self) -> tuple[type[BaseException], ...]:
-        """``raise_on`` as a tuple."""
-        return self.raise_on if isinstance(self.raise_on, tuple) else (self.raise_on,)
-
 
 _LARGEST_COUNT = 1_000_000_000
 _LARGEST_WEIGHT = 1e100
@@ -223,6 +202,36 @@ def merged_settings(
     if settings is None:
         return VoteSettings(**options)
     return replace(settings, **options) if options else settings
+
+
+def quorum_of(settings: VoteSettings) -> Quorum:
+    """The rules that the winner must meet."""
+    return Quorum(
+        min_valid=settings.min_valid,
+        min_agreement=settings.min_agreement,
+        count_failures=settings.count_failures,
+        abstain_on_tie=settings.abstain_on_tie,
+        min_sources=settings.min_sources,
+        one_vote_per_source=settings.one_vote_per_source,
+    )
+
+
+def weigher_of(settings: VoteSettings) -> Weigher:
+    """What samples weigh."""
+    return Weigher(settings.weights, settings.max_weight)
+
+
+def rules_of(settings: VoteSettings) -> tuple[StoppingRule, ...]:
+    """The stopping rules, those of ``stop`` before that of ``early_stop``."""
+    from ._stopping import when_settled  # the rules look at the tally, which is judged by these settings
+
+    given = settings.stop if isinstance(settings.stop, tuple) else ()
+    return (*given, when_settled()) if settings.early_stop else given
+
+
+def exceptions_of(settings: VoteSettings) -> tuple[type[BaseException], ...]:
+    """``raise_on`` as a tuple."""
+    return settings.raise_on if isinstance(settings.raise_on, tuple) else (settings.raise_on,)
 
 
 def _check_count(name: str, value: Any) -> None:

@@ -15,7 +15,7 @@ from ._judging import Judged, Origin
 from ._ledger import VoteLedger
 from ._result import VoteResult
 from ._sample import Sample
-from ._settings import JUDGING_OPTIONS, VoteSettings, merged_settings
+from ._settings import JUDGING_OPTIONS, VoteSettings, exceptions_of, merged_settings
 from ._tally import Ending, Tally
 from ._turns import Samplers, Turns
 
@@ -89,7 +89,7 @@ async def avote(
 
 
 def tally(
-    replies: Iterable[Any], *, settings: VoteSettings | None = None, **options: Unpack[VoteOptions]
+    replies: Iterable[Any] | VoteResult, *, settings: VoteSettings | None = None, **options: Unpack[VoteOptions]
 ) -> VoteResult:
     """Decide on replies that are already at hand; makes no calls.
 
@@ -146,7 +146,7 @@ def _drawing_options(settings: VoteSettings) -> dict[str, Any]:
         "concurrency": settings.concurrency,
         "timeout": settings.timeout,
         "deadline": settings.deadline,
-        "raise_on": settings.exceptions,
+        "raise_on": exceptions_of(settings),
         "limiter": settings.limiter,
     }
 
@@ -156,8 +156,8 @@ def _spell_out_options(verb: Any, names: Iterable[str]) -> None:
     named = [
         each for each in Signature.from_callable(verb).parameters.values() if each.kind is not Parameter.VAR_KEYWORD
     ]
-    defaults = VoteSettings()
-    shown = [Parameter(name, Parameter.KEYWORD_ONLY, default=getattr(defaults, name)) for name in names]
+    options = VoteSettings.__dataclass_fields__
+    shown = [Parameter(name, Parameter.KEYWORD_ONLY, default=options[name].default) for name in names]
     verb.__signature__ = Signature([*named, *shown], return_annotation=VoteResult)
 
 
