@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -55,8 +55,9 @@ def field_agreement(samples: Sequence[Sample], settings: VoteSettings) -> ReadOn
     counts: dict[str, dict[str, int]] = {}
     normalizers: dict[str, Any] = {}
     for sample in samples:
-        for name, value in _named(_fields(sample)):
-            if name == settings.confidence_field:
+        for key, value in _fields(sample).items():
+            name = _plain_name(key)
+            if name is None or name == settings.confidence_field:
                 continue
             if name not in counts:
                 counts[name] = {}
@@ -78,9 +79,11 @@ def _fields_guarded(record: Any) -> Mapping[Any, Any]:
         return {}
 
 
-def _named(fields: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
-    """The fields whose name is text, as plain text: a subclass may have overridden anything."""
-    return ((str.__str__(name), value) for name, value in fields.items() if isinstance(name, str))
+def _plain_name(key: Any) -> str | None:
+    """The name of a field as plain text, since a subclass may have overridden anything; None for another key."""
+    if type(key) is str:
+        return key
+    return str.__str__(key) if isinstance(key, str) else None
 
 
 def _field_ballot(value: Any, normalizer: Any) -> str:
@@ -114,8 +117,10 @@ def usage(samples: Iterable[Sample]) -> dict[str, Any] | None:
 
 
 def _add_usage(total: dict[str, Any], usage: Any, depth: int) -> None:
-    for name, value in _named(_fields_guarded(usage)):
-        number = _number(value)
+    for key, value in _fields_guarded(usage).items():
+        name, number = _plain_name(key), _number(value)
+        if name is None:
+            continue
         if number is not None:
             total[name] = _sum(total.get(name), number)
         elif depth < _DEEPEST_USAGE and _fields_guarded(value):
