@@ -333,6 +333,27 @@ def test_how_calls_are_made_does_not_matter() -> None:
     assert fingerprint(VoteSettings(**calls)) == fingerprint(VoteSettings())
 
 
+def test_functions_without_a_name_count_by_their_code() -> None:
+    functions: list[Any] = [
+        lambda record: record["a"],
+        lambda record: record["b"],
+        lambda record: record.a,
+        lambda record: record.b,
+        lambda record, name="a": record[name],
+        lambda record, name="b": record[name],
+        lambda record, *, name="a": record[name],
+        lambda record: {name: record[name] for name in ("a", "b")},
+        lambda record: [name for name in record if name in {"a", "b", "c"}],
+        lambda record: [name for name in record if name in {"a", "b", "d"}],
+        lambda record: (lambda inner: inner["a"])(record),
+        lambda record: (lambda inner: inner["b"])(record),
+        lambda record: record == b"a",
+        lambda record: record == b"b",
+    ]
+    assert len({fingerprint(VoteSettings(key=function)) for function in functions}) == len(functions)
+    assert len({fingerprint(VoteSettings(key=lambda record: record["a"])) for _ in range(3)}) == 1
+
+
 def test_fingerprints_hold_nothing_of_this_process() -> None:
     class Callable1:
         def __call__(self, record: Any) -> bool:
@@ -341,7 +362,8 @@ def test_fingerprints_hold_nothing_of_this_process() -> None:
     assert fingerprint(VoteSettings(validator=Callable1())) == fingerprint(VoteSettings(validator=Callable1()))
     code = (
         "from consilience.voting import VoteSettings; from consilience.voting._fingerprint import fingerprint;"
-        "print(fingerprint(VoteSettings(validator={'enum': ['a', 'b']}, key='team', weights={'x': 0.5, 'y': 1})))"
+        "print(fingerprint(VoteSettings(validator={'enum': ['a', 'b']}, key='team', weights={'x': 0.5, 'y': 1})));"
+        "print(fingerprint(VoteSettings(key=lambda record: record['a'] in {'a', 'b', 'c', 'd'})))"
     )
     hashes = {
         subprocess.run(
