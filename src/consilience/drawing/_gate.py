@@ -20,8 +20,8 @@ __all__ = ["Gate"]
 class Gate:
     """What a call passes before it is made. Votes that share a limiter share its gate, in whatever threads they run.
 
-    ``limiter`` is entered around each call; ``limits`` is whether calls may have to wait for it; ``jammed_since`` is the
-    moment (of ``time.perf_counter``) from which on only calls that were given up were inside, None while there are
+    ``limiter`` is entered around each call; ``limits`` tells whether calls may have to wait for it; ``jammed_since`` is
+    the moment (of ``time.perf_counter``) from which on only calls that were given up were inside, None while there are
     others or none at all.
     """
 

@@ -95,7 +95,8 @@ def tally(
 
     Args:
         replies: texts, parsed objects, ``Reply`` objects, exceptions (failed samples) and ``Sample`` objects, in order
-            of index; or a ``VoteResult``, whose samples are judged anew from their replies.
+            of index (samples alone keep their own indices, if these differ); or a ``VoteResult``, whose samples are
+            judged anew from their replies.
         settings: the options as one object; those about calls are ignored.
         options: the options of ``VoteSettings`` about judging and deciding.
 
@@ -111,7 +112,7 @@ def tally(
     """
     merged = merged_settings("tally", settings, options, JUDGING_OPTIONS)
     counted = Tally(merged)
-    for index, reply in enumerate(_replies(replies)):
+    for index, reply in _numbered(_replies(replies)):
         counted.take(_judged(counted, index, reply))
     return counted.result(Ending(planned=counted.count.drawn))
 
@@ -122,6 +123,12 @@ def _replies(replies: Any) -> Iterable[Any]:
     if isinstance(replies, (str, bytes, Mapping)) or not isinstance(replies, Iterable):
         raise TypeError(f"replies must be a list of replies or a VoteResult, got {type(replies).__name__}")
     return replies
+
+
+def _numbered(replies: Iterable[Any]) -> Iterable[tuple[int, Any]]:
+    given = list(replies)
+    own = {reply.index for reply in given if isinstance(reply, Sample)}
+    return ((reply.index, reply) for reply in given) if len(own) == len(given) else enumerate(given)
 
 
 def _judged(counted: Tally, index: int, reply: Any) -> Judged:
