@@ -165,7 +165,7 @@ def check_repair(repair: object) -> None:
     """Raise for a level of reading that does not exist, or whose library is not installed."""
     if isinstance(repair, bool) or (isinstance(repair, str) and repair in ("lenient", "truncated")):
         if repair is True or repair == "truncated":
-            load_repairer()
+            load_repairer(repair)
         return
     raise SettingsError(f'repair must be False, "lenient", True or "truncated", got {received(repair)}')
 
