@@ -339,8 +339,8 @@ def test_samples_without_a_reply_stand_as_they_are() -> None:
     ]
     result = tally(samples, key="team")
     assert (result.value, result.agreement) == ("a", 2 / 3)
-    assert [sample.index for sample in result.samples] == [0, 1, 2]
-    assert result.samples[2].error == "timeout: 2 s"
+    assert [sample.index for sample in result.samples] == [1, 3, 9]
+    assert result.samples[0].error == "timeout: 2 s"
     assert tally([Sample(index=0, ok=False)]).samples[0].code == "empty_reply"
 
 
