@@ -323,3 +323,19 @@ def test_arguments_that_cannot_be_printed_are_named_all_the_same(name: str, valu
         return
     with pytest.raises((_errors.SettingsError, TypeError), match=f"^{name} must be"):
         retrying(str, **{name: value})
+
+
+def test_each_failed_attempt_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    outcomes = iter([ConnectionError("reset by peer"), TimeoutError("too slow"), "{}"])
+
+    def sampler(prompt: Any) -> Any:
+        outcome = next(outcomes)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    with caplog.at_level("DEBUG", logger="consilience"):
+        assert retrying(sampler, attempts=3, wait=0)("?") == "{}"
+    first, second = [record.getMessage() for record in caplog.records]
+    assert first == "attempt 1 failed with ConnectionError('reset by peer'); the next in 0.0 s"
+    assert second == "attempt 2 failed with TimeoutError('too slow'); the next in 0.0 s"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import logging
 import sys
 import time
 from collections.abc import Callable
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from tenacity.wait import wait_base
 
 __all__ = ["retrying"]
+
+logger = logging.getLogger("consilience")
 
 Sampler = Callable[[Any], Any]
 RetryOn = type[Exception] | tuple[type[Exception], ...] | Callable[[Exception], bool]
@@ -81,6 +84,7 @@ def retrying(
         "wait": _as_wait(wait),
         "retry": tenacity.retry_if_exception(_as_predicate(retry_on)),
         "before": _count_attempt,
+        "before_sleep": _log_failure,
         "reraise": True,
     }
     # Each call works on a copy, because the controller keeps the state of a call in itself.
@@ -167,6 +171,15 @@ def _count_attempt(state: RetryCallState) -> None:
     flight = current_flight()
     if flight is not None and state.attempt_number > 1:
         flight.retries += 1
+
+
+def _log_failure(state: RetryCallState) -> None:
+    """A retry hides an error from the result, so the log has to tell it."""
+    if logger.isEnabledFor(logging.DEBUG) and state.outcome is not None and state.next_action is not None:
+        error = received(state.outcome.exception())
+        logger.debug(
+            "attempt %d failed with %s; the next in %.1f s", state.attempt_number, error, state.next_action.sleep
+        )
 
 
 def _sleep(seconds: float) -> None:
