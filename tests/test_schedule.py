@@ -577,7 +577,7 @@ def test_calls_that_wait_for_the_limiter_are_not_made_after_the_end(mode: str, l
         draw(mode, run, concurrency=9, raise_on=(PermissionError,), limiter=SemaphoreOfBothKinds())
     made = len(calls)
     time.sleep(0.2)
-    assert made <= len(calls) <= made + 1  # one may have passed the limiter just before the end
+    assert made <= len(calls) <= made + 2  # as many as the limiter lets in may have passed it just before the end
     assert made < 5
 
 
