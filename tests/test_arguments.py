@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from consilience import SettingsError
-from consilience._arguments import check_share, check_threshold, shortened
+from consilience._arguments import check_share, check_threshold
+from consilience._errors import received
 
 
 @given(st.floats())
@@ -45,6 +46,6 @@ class Hostile:
 
 
 def test_values_in_messages_are_short_and_never_raise() -> None:
-    assert shortened(Hostile()) == "<Hostile>"
-    assert shortened(["a"]) == "['a']"
-    assert len(shortened("x" * 1000)) == 80
+    assert received(Hostile()) == "<Hostile>"
+    assert received(["a"]) == "['a']"
+    assert len(received("x" * 1000)) == 80

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import threading
 import time
+import warnings
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
+import numpy
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from consilience import Failure, Reply, VoteResult, avote, tally, vote
+from consilience import Failure, Reply, Sample, VoteResult, avote, tally, vote
 from consilience.testing import ReplaySampler
 
 CODES = {code for name, code in vars(Failure).items() if name.isupper()}
@@ -267,3 +271,109 @@ def test_any_replies_at_all(
     assert (drawn.abstained, drawn.reason, drawn.agreement) == (in_order.abstained, in_order.reason, in_order.agreement)
     script = iter(replies)
     check_sound(asyncio.run(avote(sampler, "?", n=len(replies), early_stop=True, **options)))
+
+
+class HostileSource(str):
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        raise RuntimeError("hash")
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("eq")
+
+
+class HostileName:
+    """A key that cannot be compared and, with the hash of a name, is met by whoever looks that name up."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("eq")
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+class HostileNumber(int):
+    def __add__(self, other: Any) -> Any:
+        raise RuntimeError("add")
+
+    __radd__ = __add__
+
+
+def endless() -> dict[str, Any]:
+    usage: dict[str, Any] = {"tokens": 1}
+    usage["details"] = usage
+    return usage
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply('{"team": "a", "conf": 0.5}', source=HostileSource("model")),
+        Reply('{"team": "a", "conf": 0.5}', finish_reason=HostileSource("length")),
+        Reply('{"team": "a", "conf": 0.5}', usage={"tokens": HostileNumber(1), "details": {"n": HostileNumber(2)}}),
+        Reply('{"team": "a", "conf": 0.5}', usage=endless()),
+        Reply('{"team": "a", "conf": 0.5}', usage={HostileName("other"): 1, "tokens": 10**400, "more": 0.5}),
+        {HostileName("conf"): 1, "team": "a"},
+        {HostileName("other"): 1, "team": "a", "conf": 0.5},
+        Sample(index=0, ok=True, vote="a", record={"team": "a"}, source=HostileSource("model")),
+    ],
+    ids=range(8),
+)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"key": "team"},
+        {"key": "team", "confidence_field": "conf", "one_vote_per_source": True, "weights": {"model": 0.5}},
+        {"confidence_field": "conf", "normalize": "text", "min_sources": 1},
+        {"confidence_field": "team", "normalize": {"conf": "number"}},
+    ],
+    ids=str,
+)
+def test_names_and_numbers_with_methods_of_their_own_do_not_raise(reply: Any, options: dict[str, Any]) -> None:
+    result = tally([reply, reply], **options)
+    assert result.num_samples == 2
+    assert repr(result)
+    assert result.explain()
+    assert VoteResult.from_json(result.to_json()).num_samples == 2
+
+
+def test_a_key_that_cannot_be_compared_is_a_missing_key_where_it_is_met() -> None:
+    sample = tally([{HostileName("team"): 1}], key="team").samples[0]
+    assert sample.code == "missing_key"
+
+
+def test_usage_of_any_numbers_is_summed() -> None:
+    usages: list[Any] = [
+        {"cost": Decimal("0.1"), "n": numpy.int64(3), "mixed": Decimal("0.5"), "bad": Decimal("sNaN"), "flag": True},
+        {"cost": Decimal("0.2"), "n": 4, "mixed": 0.25, "bad": "many", "flag": True},
+    ]
+    usage = tally([Reply('{"a": 1}', usage=each) for each in usages], key="a").usage
+    assert usage == {"cost": Decimal("0.3"), "n": 7, "mixed": 0.75}
+
+
+def test_a_reply_inside_a_reply_is_refused() -> None:
+    result = vote(lambda prompt: Reply(Reply('{"a": 1}')), "?", n=1, key="a")
+    assert result.samples[0].error == "no_json: the sampler returned a Reply inside a Reply"
+
+
+@pytest.mark.parametrize("wrap", [lambda content: content, Reply])
+def test_coroutines_are_put_away_wherever_they_turn_up(wrap: Any) -> None:
+    async def ask() -> str:
+        raise AssertionError
+
+    async def ask_later(prompt: str) -> Any:
+        return wrap(ask())
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # "coroutine was never awaited" would be one
+        results = [
+            tally([wrap(ask())], key="a"),
+            vote(lambda prompt: wrap(ask()), "?", n=1, key="a"),
+            asyncio.run(avote(ask_later, "?", n=1, key="a")),
+        ]
+        gc.collect()
+    assert [result.num_failed for result in results] == [1, 1, 1]

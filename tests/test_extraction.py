@@ -313,6 +313,9 @@ def test_cut_off_replies_are_completed_only_when_asked() -> None:
     reply = '{"a": 1, "b": "unfin'
     assert extract_json(reply, repair=True) is None
     assert extract_json(reply, repair="truncated") == {"a": 1, "b": "unfin"}
+    both_kinds = "{'a': 'whole'} and ```json\n{'a': 'hal"
+    assert extract_json(both_kinds, repair=True) == {"a": "whole"}
+    assert extract_json(both_kinds, repair="truncated") == {"a": "whole"}
 
 
 def test_what_was_repaired_says_so() -> None:

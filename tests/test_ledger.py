@@ -256,7 +256,7 @@ def check_outlook(
         if len(missing) > 3 or not choices.keys() >= set(missing):
             continue
         winners = outcomes_of_completions(seen, missing, choices, settings)
-        outlook = ledger._state().outlook
+        outlook = ledger._outlook()
         context = (seen, missing, settings, winners)
         if outlook is Outlook.WON:
             assert winners == {plain_decision(seen, settings)[1]}, context

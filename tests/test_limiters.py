@@ -37,5 +37,5 @@ def test_limiters_of_one_kind() -> None:
 @pytest.mark.parametrize("limiter", [3, "2/s", Both, object(), True])
 @pytest.mark.parametrize(("asynchronous", "verb"), [(False, "vote"), (True, "avote")])
 def test_what_is_no_limiter(limiter: Any, asynchronous: bool, verb: str) -> None:
-    with pytest.raises(TypeError, match=rf"context manager in {verb}, got an? {type(limiter).__name__}"):
+    with pytest.raises(TypeError, match=rf"context manager in {verb}, got {type(limiter).__name__}"):
         check_limiter(limiter, asynchronous=asynchronous)

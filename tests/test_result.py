@@ -9,6 +9,7 @@ import json
 import logging
 import math
 import pickle
+import time
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -20,7 +21,7 @@ from pydantic import BaseModel, ValidationError
 
 from consilience import _errors
 from consilience.replies._reply import Reply
-from consilience.voting import Sample, VoteResult, tally
+from consilience.voting import Sample, VoteResult, tally, vote
 from consilience.voting._excerpts import excerpt, excerpt_error, excerpt_value
 
 DECIDED = tally(
@@ -206,11 +207,86 @@ def test_numbers_that_json_cannot_hold_become_text() -> None:
     assert VoteResult.from_json(text).samples[0].record == {"x": "nan", "y": ["-inf"]}
 
 
-def test_deep_records_can_be_written() -> None:
-    deep: Any = 1
-    for _ in range(50_000):
-        deep = [deep]
-    assert '"decided"' not in tally([{"x": deep}], key="x").to_json()[:5]
+def test_deep_records_can_be_written_and_read() -> None:
+    for depth in (150, 900, 5_000, 50_000):
+        deep: Any = 1
+        for _ in range(depth):
+            deep = [deep]
+        result = tally([{"x": deep}], key="x")
+        restored = VoteResult.from_json(result.to_json())
+        assert restored.decided
+        assert (restored == result) == (depth < 200)
+        assert VoteResult.from_json(restored.to_json()) == restored
+
+
+@pytest.mark.parametrize(
+    ("replies", "key"),
+    [
+        (['{"a": 1, "b": [2]}'] * 2, ("a", "b")),
+        (['{"a": 1, "b": [2]}', '{"a": 1, "b": [3]}', "no"], ("a", ("b", "a"))),
+        ([{"a": ["x", "y"]}, {"a": ["z"]}], lambda record: tuple(record["a"])),
+        ([("a", 1), ("a", 2), ["a", 1]], None),
+    ],
+    ids=["flat", "nested", "of different lengths", "whole"],
+)
+def test_votes_that_are_tuples_come_back_as_tuples(replies: list[Any], key: Any) -> None:
+    result = tally(replies, key=key, min_agreement=0, abstain_on_tie=False)
+    restored = VoteResult.from_json(result.to_json())
+    assert restored.value == result.value
+    assert isinstance(restored.value, tuple)
+    if key is not None:
+        assert restored == result
+        assert tally(restored, key=key, min_agreement=0, abstain_on_tie=False) == result
+
+
+def test_whole_records_come_back_as_instances_wherever_they_were_voted_on() -> None:
+    replies = ['{"number": "1", "total": "2.50"}'] * 2 + ['{"number": "2", "total": "2.50"}', "no"]
+    for options in ({}, {"normalize": {"number": "number"}}):
+        result = tally(replies, validator=Invoice, **options)
+        assert VoteResult.from_json(result.to_json(), model=Invoice) == result
+    by_field = tally(replies, validator=Invoice, key="number")
+    restored = VoteResult.from_json(by_field.to_json(), model=Invoice)
+    assert restored == by_field
+    assert restored.counts == (("1", 2), ("2", 1))
+
+
+WRONG_VALUES: list[tuple[str, Any]] = [
+    ("agreement", "high"),
+    ("agreement", True),
+    ("abstained", 1),
+    ("detail", None),
+    ("reason", 5),
+    ("sources", "abc"),
+    ("sources", [1]),
+    ("counts", [["a"]]),
+    ("counts", [["a", "b"]]),
+    ("field_agreement", [1]),
+    ("field_agreement", {"a": "b"}),
+    ("usage", 5),
+    ("n_planned", 1.5),
+    ("samples", "abc"),
+    ("samples", [5]),
+    ("samples", [{"index": "0", "ok": True, "vote": None}]),
+    ("samples", [{"index": 0, "ok": True, "vote": None, "reply": 5}]),
+    ("elapsed", "long"),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), WRONG_VALUES, ids=str)
+def test_from_json_refuses_values_of_the_wrong_type(name: str, value: Any) -> None:
+    with pytest.raises(_errors.SettingsError, match="to_json"):
+        VoteResult.from_json(json.dumps({**DECIDED.to_dict(), name: value}))
+
+
+@pytest.mark.parametrize("text", [None, 5, {}, []], ids=str)
+def test_from_json_takes_text(text: Any) -> None:
+    with pytest.raises(TypeError, match="text must be a str"):
+        VoteResult.from_json(text)
+
+
+def test_replies_come_back_whatever_they_reported() -> None:
+    result = tally([Reply('{"a": 1}', confidence="80%", source=5, usage=None)], key="a")  # type: ignore[arg-type]
+    assert VoteResult.from_json(result.to_json()) == result
 
 
 @pytest.mark.parametrize("text", ["", "5", "[]", "{}", '{"samples": 5}', "nonsense"])
@@ -263,8 +339,8 @@ def test_samples_without_a_reply_stand_as_they_are() -> None:
     ]
     result = tally(samples, key="team")
     assert (result.value, result.agreement) == ("a", 2 / 3)
-    assert [sample.index for sample in result.samples] == [0, 1, 2]
-    assert result.samples[2].error == "timeout: 2 s"
+    assert [sample.index for sample in result.samples] == [1, 3, 9]
+    assert result.samples[0].error == "timeout: 2 s"
     assert tally([Sample(index=0, ok=False)]).samples[0].code == "empty_reply"
 
 
@@ -295,3 +371,12 @@ def test_the_commonest_error_is_that_of_the_commonest_type() -> None:
     assert detail.endswith("most often: sampler_error: PermissionError: request 0: no such key")
     mixed = tally([RuntimeError("a"), PermissionError("b"), "no", "no"], key="a").detail
     assert mixed.endswith("most often: no_json: the reply holds no JSON object or array")
+
+
+def test_one_sample_is_singular() -> None:
+    failed = tally(["no"], key="a")
+    assert failed.detail.startswith("the only sample was not valid; most often: no_json")
+    assert "0 of 1 sample valid" in failed.explain()
+    assert tally(['{"a": 1}'], key="a").detail == "1 won with 1 of 1 vote"
+    late = vote(lambda prompt: time.sleep(1), "?", n=1, deadline=0.01)
+    assert late.detail == "the deadline ended the vote after 0 of 1 sample: there are no samples"

@@ -311,3 +311,31 @@ print(before, "tenacity" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.split() == ["False", "True"]
+
+
+@pytest.mark.parametrize("name", ["attempts", "wait", "retry_on"])
+@pytest.mark.parametrize(
+    "value", [-(10**5000), 10**400, type("Hostile", (), {"__repr__": None})()], ids=["-", "+", "o"]
+)
+def test_arguments_that_cannot_be_printed_are_named_all_the_same(name: str, value: Any) -> None:
+    if name == "attempts" and value == 10**400:
+        assert callable(retrying(str, attempts=value))
+        return
+    with pytest.raises((_errors.SettingsError, TypeError), match=f"^{name} must be"):
+        retrying(str, **{name: value})
+
+
+def test_each_failed_attempt_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    outcomes = iter([ConnectionError("reset by peer"), TimeoutError("too slow"), "{}"])
+
+    def sampler(prompt: Any) -> Any:
+        outcome = next(outcomes)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    with caplog.at_level("DEBUG", logger="consilience"):
+        assert retrying(sampler, attempts=3, wait=0)("?") == "{}"
+    first, second = [record.getMessage() for record in caplog.records]
+    assert first == "attempt 1 failed with ConnectionError('reset by peer'); the next in 0.0 s"
+    assert second == "attempt 2 failed with TimeoutError('too slow'); the next in 0.0 s"

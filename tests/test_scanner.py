@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from consilience import iter_json_candidates
 from consilience.replies import _containers
-from consilience.replies._scanner import scan
+from consilience.replies._scanner import read_plain, scan
 
 # -- a plain second implementation: character by character, restarting from every bracket ------------------------------
 
@@ -216,6 +216,26 @@ def test_the_fast_reading_changes_nothing(text: str, lenient: bool) -> None:
         slow = scan(text, lenient=lenient)
     assert list(fast.found.in_order()) == list(slow.found.in_order())
     assert (fast.truncated, fast.pieces) == (slow.truncated, slow.pieces)
+
+
+@settings(max_examples=1000, deadline=None)
+@given(
+    st.lists(
+        SCRAPS | st.sampled_from(["```", "```json\n", "~~~", "\n```", "<think>", "prose\n", "'a':"]), max_size=8
+    ).map("".join),
+    st.booleans(),
+)
+@example('Here it is:\n```json\n{"a":1}\n```\nDone.', False)
+@example("see [1]", False)
+@example("```[1]\n~~~", False)
+def test_a_plain_reply_is_read_as_the_scanner_reads_it(text: str, lenient: bool) -> None:
+    only = read_plain(_containers.ContainerReader(text, lenient, True))
+    if only is not None:
+        scanned = scan(text, lenient=lenient)
+        (found,) = scanned.found.in_order()
+        assert (found.start, found.end, found.repaired) == (only.start, only.end, only.repaired)
+        assert json.dumps(found.value) == json.dumps(only.value)
+        assert (scanned.truncated, scanned.pieces, scanned.reasoning) == (False, [], [])
 
 
 JSON = st.recursive(

@@ -519,12 +519,17 @@ class Stubborn:
 def test_who_waits_behind_calls_that_were_given_up_is_given_up_too(mode: str, ledger: Any, concurrency: int) -> None:
     stubborn = Stubborn(mode, hanging=2)
     run = ledger(4, stubborn.sampler)
-    releasing = threading.Timer(15, stubborn.released.set)
-    releasing.start()
+    limits: dict[str, Any] = {"concurrency": concurrency, "timeout": 0.1, "limiter": SemaphoreOfBothKinds()}
+
+    async def draw_and_release() -> Drawing:  # before the loop ends, which waits for its tasks
+        try:
+            return await draw_in_tasks(run, **limits)
+        finally:
+            stubborn.released.set()
+
     try:
-        drawing = draw(mode, run, concurrency=concurrency, timeout=0.1, limiter=SemaphoreOfBothKinds())
+        drawing = draw(mode, run, **limits) if mode == "threads" else asyncio.run(draw_and_release())
     finally:
-        releasing.cancel()
         stubborn.released.set()
     assert [outcome.timed_out for outcome in run.outcomes] == [True] * 4
     assert drawing.elapsed < 10
@@ -572,7 +577,7 @@ def test_calls_that_wait_for_the_limiter_are_not_made_after_the_end(mode: str, l
         draw(mode, run, concurrency=9, raise_on=(PermissionError,), limiter=SemaphoreOfBothKinds())
     made = len(calls)
     time.sleep(0.2)
-    assert made <= len(calls) <= made + 1  # one may have passed the limiter just before the end
+    assert made <= len(calls) <= made + 2  # as many as the limiter lets in may have passed it just before the end
     assert made < 5
 
 

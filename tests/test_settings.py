@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import functools
 import inspect
+import itertools
 import math
 import os
 import pickle
@@ -13,13 +14,14 @@ import subprocess
 import sys
 from typing import Any
 
+import numpy
 import pytest
 from pydantic import BaseModel
 
 from consilience import _errors, all_of
 from consilience.voting import VoteSettings, avote, tally, vote, when_settled
 from consilience.voting._fingerprint import fingerprint
-from consilience.voting._settings import JUDGING_OPTIONS, VoteOptions, merged_settings
+from consilience.voting._settings import JUDGING_OPTIONS, VoteOptions, exceptions_of, merged_settings, rules_of
 
 BAD_VALUES: list[tuple[str, Any]] = [
     ("n", 0),
@@ -112,6 +114,71 @@ def test_bad_types_are_type_errors(name: str, value: Any) -> None:
             call()
 
 
+class HostileArgument:
+    def __repr__(self) -> str:
+        raise RuntimeError("repr")
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("eq")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+LARGEST = 1e308
+HOSTILE_ARGUMENTS: list[Any] = [
+    10**400,
+    10**5000,
+    -(10**5000),
+    LARGEST,
+    numpy.array([1, 2]),
+    numpy.array(["first", "last"]),
+    HostileArgument(),
+    [HostileArgument()],
+    (HostileArgument(),),
+    {"a": HostileArgument()},
+    {10**5000: 10**5000},
+]
+
+
+NAMES = [field.name for field in dataclasses.fields(VoteSettings)]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        pytest.param(name, value, id=f"{name}-{type(value).__name__}")
+        for name, value in itertools.product(NAMES, HOSTILE_ARGUMENTS)
+        if not (name == "validator" and isinstance(value, dict))  # a JSON Schema, which the message names
+        and not (name in ("timeout", "deadline") and value is LARGEST)
+    ],
+)
+def test_arguments_that_cannot_be_compared_or_printed_are_named_all_the_same(name: str, value: Any) -> None:
+    verbs = call_verbs(name, value)
+    if name == "limiter":  # which kind is right depends on the verb
+        del verbs[1]
+    for call in verbs:
+        with pytest.raises((_errors.SettingsError, TypeError), match=f"^{name}") as caught:
+            call()
+        assert len(str(caught.value)) < 400
+
+
+def test_the_largest_weights_can_be_counted() -> None:
+    weights = {str(number): 1e100 for number in range(50)}
+    samplers = {name: lambda prompt: '{"a": 1}' for name in weights}
+    result = vote(samplers, "?", n=50, key="a", weights=weights, max_weight=1e100)
+    assert (result.value, result.agreement) == (1, 1.0)
+
+
+def test_more_sources_than_samplers_are_never_there() -> None:
+    for sampler in ([forbidden, forbidden], {"a": forbidden, "b": forbidden}):
+        with pytest.raises(
+            _errors.SettingsError, match=r"min_sources must be at most the number of samplers \(2\), got 3"
+        ):
+            vote(sampler, "?", min_sources=3)
+        with pytest.raises(_errors.SettingsError, match="min_sources"):
+            asyncio.run(avote(sampler, "?", min_sources=3))
+
+
 def test_unknown_key_words_are_type_errors_with_a_hint() -> None:
     with pytest.raises(TypeError, match=r"vote\(\) got an unexpected keyword argument 'N'; did you mean 'n'\?"):
         vote(forbidden, "?", N=5)  # type: ignore[call-arg]
@@ -190,6 +257,7 @@ def test_the_key_words_are_the_settings() -> None:
         assert list(inspect.signature(verb).parameters) == ["sampler", "prompt", "settings", *names]
     assert list(inspect.signature(tally).parameters) == ["replies", "settings", *JUDGING_OPTIONS]
     assert inspect.signature(vote).parameters["n"].default == 5
+    assert inspect.signature(vote).parameters["stop"].default is None
 
 
 def test_settings_are_frozen_and_can_be_pickled() -> None:
@@ -197,16 +265,16 @@ def test_settings_are_frozen_and_can_be_pickled() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         settings.n = 4  # type: ignore[misc]
     assert pickle.loads(pickle.dumps(settings)) == settings
-    assert settings.exceptions == (KeyError,)
-    assert settings.rules == (when_settled(),)
+    assert exceptions_of(settings) == (KeyError,)
+    assert rules_of(settings) == (when_settled(),)
 
 
 def test_early_stop_comes_after_the_rules_given() -> None:
     def mine(state: Any) -> bool:
         return False
 
-    assert VoteSettings(stop=[mine], early_stop=True).rules == (mine, when_settled())
-    assert VoteSettings().rules == ()
+    assert rules_of(VoteSettings(stop=[mine], early_stop=True)) == (mine, when_settled())
+    assert rules_of(VoteSettings()) == ()
 
 
 # --- fingerprints -----------------------------------------------------------------------------------------------------
@@ -265,6 +333,27 @@ def test_how_calls_are_made_does_not_matter() -> None:
     assert fingerprint(VoteSettings(**calls)) == fingerprint(VoteSettings())
 
 
+def test_functions_without_a_name_count_by_their_code() -> None:
+    functions: list[Any] = [
+        lambda record: record["a"],
+        lambda record: record["b"],
+        lambda record: record.a,
+        lambda record: record.b,
+        lambda record, name="a": record[name],
+        lambda record, name="b": record[name],
+        lambda record, *, name="a": record[name],
+        lambda record: {name: record[name] for name in ("a", "b")},
+        lambda record: [name for name in record if name in {"a", "b", "c"}],
+        lambda record: [name for name in record if name in {"a", "b", "d"}],
+        lambda record: (lambda inner: inner["a"])(record),
+        lambda record: (lambda inner: inner["b"])(record),
+        lambda record: record == b"a",
+        lambda record: record == b"b",
+    ]
+    assert len({fingerprint(VoteSettings(key=function)) for function in functions}) == len(functions)
+    assert len({fingerprint(VoteSettings(key=lambda record: record["a"])) for _ in range(3)}) == 1
+
+
 def test_fingerprints_hold_nothing_of_this_process() -> None:
     class Callable1:
         def __call__(self, record: Any) -> bool:
@@ -273,7 +362,8 @@ def test_fingerprints_hold_nothing_of_this_process() -> None:
     assert fingerprint(VoteSettings(validator=Callable1())) == fingerprint(VoteSettings(validator=Callable1()))
     code = (
         "from consilience.voting import VoteSettings; from consilience.voting._fingerprint import fingerprint;"
-        "print(fingerprint(VoteSettings(validator={'enum': ['a', 'b']}, key='team', weights={'x': 0.5, 'y': 1})))"
+        "print(fingerprint(VoteSettings(validator={'enum': ['a', 'b']}, key='team', weights={'x': 0.5, 'y': 1})));"
+        "print(fingerprint(VoteSettings(key=lambda record: record['a'] in {'a', 'b', 'c', 'd'})))"
     )
     hashes = {
         subprocess.run(

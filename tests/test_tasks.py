@@ -343,3 +343,48 @@ if hasattr(asyncio, "eager_task_factory"):  # since Python 3.12
             assert run.contents == [f"prompt {i}" for i in range(20)]
 
         run_strictly(main())
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_a_run_that_is_closed_by_hand_ends_without_waiting(ledger: Any, plain: bool) -> None:
+    ended = threading.Event()
+
+    async def ask(prompt: str) -> None:
+        try:
+            await asyncio.sleep(20)
+        finally:
+            ended.set()
+
+    async def main() -> None:
+        run = draw_in_tasks(ledger(3, (lambda prompt: ended.wait(20)) if plain else ask), concurrency=2)
+        run.send(None)
+        await asyncio.sleep(0.01)
+        run.close()
+        await asyncio.sleep(0.01)
+        assert ended.is_set() == (not plain)
+
+    try:
+        asyncio.run(main())
+    finally:
+        ended.set()
+
+
+def test_a_run_that_is_closed_after_its_loop(ledger: Any) -> None:
+    async def ask(prompt: str) -> None:
+        await asyncio.sleep(20)
+
+    loop = asyncio.new_event_loop()
+
+    async def start() -> Any:
+        run = draw_in_tasks(ledger(3, ask), concurrency=2)
+        run.send(None)
+        await asyncio.sleep(0)
+        return run
+
+    run = loop.run_until_complete(start())
+    pending = asyncio.all_tasks(loop)
+    loop.close()
+    run.close()
+    for task in pending:
+        task._log_destroy_pending = False  # they can never end, which asyncio would mention
+    assert run.cr_frame is None

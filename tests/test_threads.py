@@ -18,6 +18,7 @@ from consilience.testing import Hang, ReplaySampler
 
 PREAMBLE = """
 import asyncio, os, signal, sys, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that starts tests in the background ignores it
 from consilience.drawing import Call, draw_in_threads
 from consilience.drawing._tasks import draw_in_tasks
 

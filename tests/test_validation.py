@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import sys
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -17,11 +19,13 @@ from consilience import (
     ConsilienceError,
     MissingExtraError,
     SettingsError,
+    VoteSettings,
     all_of,
     extract_json,
     field_in,
     from_jsonschema,
     from_pydantic,
+    tally,
 )
 from consilience.replies import Rejected, as_validator, validate
 
@@ -263,3 +267,45 @@ def test_missing_extras_give_the_install_command(monkeypatch: pytest.MonkeyPatch
         extract_json("{}", repair=True)
     assert isinstance(caught.value, ConsilienceError)
     assert caught.value.extra == "repair"
+
+
+READY_MADE = {
+    "field_in": lambda: field_in("team", ["billing", 5, ["a list"]]),
+    "field_in, ignoring case": lambda: field_in("team", ["Billing"], ignore_case=True),
+    "from_pydantic": lambda: from_pydantic(Ticket),
+    "from_jsonschema": lambda: from_jsonschema({"required": ["team"], "properties": {"team": {"const": "billing"}}}),
+    "all_of": lambda: all_of(field_in("team", ["billing"]), from_pydantic(Ticket), {"type": "object"}),
+}
+
+
+def verdict(validator: Any, record: Any) -> Any:
+    try:
+        return validate(validator, record)
+    except Rejected as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("make", READY_MADE.values(), ids=READY_MADE)
+@pytest.mark.parametrize(
+    "again", [copy.copy, copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))], ids=["copy", "deep", "pickle"]
+)
+def test_ready_made_validators_survive_the_way_to_another_process(make: Any, again: Any) -> None:
+    validator = make()
+    restored = again(validator)
+    assert restored == validator == make()
+    assert hash(restored) == hash(validator)
+    for record in ({"team": "billing"}, {"team": "shipping"}, {"team": "nobody"}, {}):
+        assert verdict(restored, record) == verdict(validator, record)
+    settings = VoteSettings(key="team", validator=validator)
+    assert again(settings) == settings
+    assert hash(again(settings)) == hash(settings)
+    assert tally(['{"team": "billing"}'], settings=again(settings)).settings_hash == (
+        tally(['{"team": "billing"}'], settings=settings).settings_hash
+    )
+
+
+def test_validators_that_check_otherwise_are_not_equal() -> None:
+    validators = [make() for make in READY_MADE.values()]
+    for position, one in enumerate(validators):
+        assert [one == other for other in validators] == [position == each for each in range(len(validators))]
+    assert from_jsonschema({"type": "object"}) != from_jsonschema({"type": "array"})

@@ -269,3 +269,16 @@ def test_a_large_tally_is_fast_and_right() -> None:
     result = tally(replies, key="team", min_agreement=0.1)
     assert result.value == "team 3"
     assert result.counts[0][1] == 20_000 // 7 + 3
+
+
+def test_samples_keep_their_own_indices_in_whatever_order_they_come() -> None:
+    said = ["a", "b", "b", "a"]
+    samples = [Sample(index=index, ok=True, vote=vote, record={"t": vote}) for index, vote in enumerate(said, start=3)]
+    for order in itertools.permutations(samples):
+        result = tally(order, key="t", abstain_on_tie=False)
+        assert result.value == "a"
+        assert [sample.index for sample in result.samples] == [3, 4, 5, 6]
+    repeated = [samples[1], samples[1], samples[0], samples[0]]
+    assert [sample.index for sample in tally(repeated, key="t").samples] == [0, 1, 2, 3]
+    assert [sample.index for sample in tally([samples[2], '{"t": "a"}'], key="t").samples] == [0, 1]
+    assert tally([], key="t").samples == ()

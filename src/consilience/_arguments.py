@@ -1,12 +1,12 @@
-"""Arguments: the checks that several rooms share, and how a value is shown in a message."""
+"""Arguments: the checks that several rooms share."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ._errors import SettingsError
+from ._errors import SettingsError, received
 
-__all__ = ["check_share", "check_threshold", "shortened"]
+__all__ = ["check_share", "check_threshold"]
 
 
 def check_share(name: str, value: Any) -> None:
@@ -33,13 +33,4 @@ def check_threshold(name: str, value: Any) -> None:
 
 def _check_number(name: str, value: Any, allowed: str) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{name} must be a number {allowed}, got {shortened(value)}")
-
-
-def shortened(value: Any) -> str:
-    """A value for a message: never an exception, whatever the value is, and never long."""
-    try:
-        text = repr(value)
-    except Exception:
-        text = f"<{type(value).__name__}>"
-    return text if len(text) <= 80 else f"{text[:77]}..."
+        raise TypeError(f"{name} must be a number {allowed}, got {received(value)}")

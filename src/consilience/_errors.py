@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["AbstainError", "ConsilienceError", "MissingExtraError", "SettingsError"]
+__all__ = ["AbstainError", "ConsilienceError", "MissingExtraError", "SettingsError", "received"]
 
 
 class ConsilienceError(Exception):
@@ -74,3 +74,17 @@ class AbstainError(ConsilienceError):
 
     def __reduce__(self) -> tuple[type[AbstainError], tuple[Any, str]]:
         return type(self), (self.result, str(self))
+
+
+def received(value: object, limit: int = 80) -> str:
+    """How a message shows a value that it complains about: its repr, cut short, or its type if it has none.
+
+    Example:
+        >>> received(0), received(10**9999), received("x" * 99, limit=9)
+        ('0', '<int>', "'xxxxx...")
+    """
+    try:
+        text = repr(value)
+    except Exception:  # a value of any type may come as an argument; and an int may be too long to be printed
+        return f"<{type(value).__name__}>"
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."

@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from .._coroutines import close_awaitable, is_awaitable
+from ..replies._reply import Reply
 from ._calls import Call, Outcome
 
 __all__ = ["Flight", "Landing", "current_flight"]
@@ -52,8 +53,9 @@ class Flight:
 
     def landed(self, content: Any, hint: str) -> Outcome:
         """The outcome of a call that returned; an awaitable nobody will await is an error, explained by ``hint``."""
-        if is_awaitable(content):
-            close_awaitable(content)
+        inside = content.content if isinstance(content, Reply) else content
+        if is_awaitable(inside):
+            close_awaitable(inside)
             return self._outcome(error=TypeError(f"the sampler returned an awaitable; {hint}"))
         return self._outcome(content=content)
 

@@ -30,7 +30,7 @@ def check_limiter(limiter: Any, *, asynchronous: bool) -> None:
     kind, verb = ("an asynchronous", "avote") if asynchronous else ("a plain", "vote")
     other = "a plain one" if asynchronous else "an asynchronous one"
     name = type(limiter).__name__
-    received = f"{other} of type {name}" if _is_context_manager(limiter, not asynchronous) else f"a {name}"
+    received = f"{other} of type {name}" if _is_context_manager(limiter, not asynchronous) else name
     raise TypeError(f"limiter must be {kind} context manager in {verb}, got {received}")
 
 

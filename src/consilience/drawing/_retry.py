@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import json
-import math
+import logging
+import sys
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from consilience._errors import SettingsError
+from consilience._errors import SettingsError, received
 
 from ._flight import current_flight
 from ._samplers import is_async_sampler
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from tenacity.wait import wait_base
 
 __all__ = ["retrying"]
+
+logger = logging.getLogger("consilience")
 
 Sampler = Callable[[Any], Any]
 RetryOn = type[Exception] | tuple[type[Exception], ...] | Callable[[Exception], bool]
@@ -81,6 +84,7 @@ def retrying(
         "wait": _as_wait(wait),
         "retry": tenacity.retry_if_exception(_as_predicate(retry_on)),
         "before": _count_attempt,
+        "before_sleep": _log_failure,
         "reraise": True,
     }
     # Each call works on a copy, because the controller keeps the state of a call in itself.
@@ -118,9 +122,9 @@ def _as_coroutine_function(sampler: Sampler) -> Sampler:
 
 def _checked_attempts(attempts: int) -> int:
     if isinstance(attempts, bool) or not isinstance(attempts, int):
-        raise TypeError(f"attempts must be an int of at least 1, got {attempts!r}")
+        raise TypeError(f"attempts must be an int of at least 1, got {received(attempts)}")
     if attempts < 1:
-        raise SettingsError(f"attempts must be an int of at least 1, got {attempts}")
+        raise SettingsError(f"attempts must be an int of at least 1, got {received(attempts)}")
     return attempts
 
 
@@ -133,14 +137,14 @@ def _as_wait(wait: Any) -> Any:
     if isinstance(wait, wait_base):
         return wait
     if isinstance(wait, (int, float)) and not isinstance(wait, bool):
-        if not (0 <= wait < math.inf):
-            raise SettingsError(f"wait must be a finite number of seconds of at least 0, got {wait!r}")
+        if not 0 <= wait <= sys.float_info.max:
+            raise SettingsError(f"wait must be a finite number of seconds of at least 0, got {received(wait)}")
         return tenacity.wait_fixed(wait)
     if callable(wait):
         return lambda state: wait(state.attempt_number)
     raise TypeError(
         "wait must be a number of seconds, a function from the attempt's number to seconds, a wait of tenacity "
-        f"or None, got {wait!r}"
+        f"or None, got {received(wait)}"
     )
 
 
@@ -152,7 +156,7 @@ def _as_predicate(retry_on: Any) -> Callable[[BaseException], bool]:
     if isinstance(retry_on, (tuple, type)) or not callable(retry_on):
         raise TypeError(
             "retry_on must be a type of exception (below Exception), a tuple of such types, or a function of the "
-            f"exception, got {retry_on!r}"
+            f"exception, got {received(retry_on)}"
         )
     return lambda error: isinstance(error, Exception) and bool(retry_on(error))
 
@@ -167,6 +171,15 @@ def _count_attempt(state: RetryCallState) -> None:
     flight = current_flight()
     if flight is not None and state.attempt_number > 1:
         flight.retries += 1
+
+
+def _log_failure(state: RetryCallState) -> None:
+    """A retry hides an error from the result, so the log has to tell it."""
+    if logger.isEnabledFor(logging.DEBUG) and state.outcome is not None and state.next_action is not None:
+        error = received(state.outcome.exception())
+        logger.debug(
+            "attempt %d failed with %s; the next in %.1f s", state.attempt_number, error, state.next_action.sleep
+        )
 
 
 def _sleep(seconds: float) -> None:

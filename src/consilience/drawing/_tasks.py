@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Callable, Collection
 from contextlib import AbstractAsyncContextManager
@@ -82,6 +83,10 @@ async def draw_in_tasks(
                 schedule.land(flight, _landing(task))
             for flight in schedule.expire():
                 tasks[flight].cancel()
+    except GeneratorExit:  # the coroutine is closed by hand, and must not wait for anything any more
+        _tell_to_end(tasks.values())
+        tasks.clear()
+        raise
     finally:
         schedule.close()
         pool.close()
@@ -182,13 +187,18 @@ def _landing(task: asyncio.Task[Landing]) -> Landing:
         return cancelled
 
 
+def _tell_to_end(tasks: Collection[asyncio.Task[Landing]]) -> None:
+    for task in tasks:
+        with contextlib.suppress(RuntimeError):  # a loop that is closed already
+            task.cancel()
+        _cancelled_tasks.add(task)
+        task.add_done_callback(_cancelled_tasks.discard)
+
+
 async def _cancel(tasks: Collection[asyncio.Task[Landing]], grace: float | None) -> int:
     """Cancel the tasks and wait for their end, for at most ``grace`` seconds; return how many have not ended."""
     if not tasks:
         return 0
-    for task in tasks:
-        task.cancel()
-        _cancelled_tasks.add(task)
-        task.add_done_callback(_cancelled_tasks.discard)
+    _tell_to_end(tasks)
     _, ignoring = await asyncio.wait(tasks, timeout=grace)
     return len(ignoring)

@@ -7,8 +7,7 @@ from inspect import iscoroutinefunction
 from sys import intern
 from typing import Any, ClassVar, Protocol
 
-from .._arguments import shortened
-from .._errors import SettingsError
+from .._errors import SettingsError, received
 from ._identity import Components, spelled
 from ._provenance import Sighting
 from ._values import UnusableClaim, confidence_of, text_of
@@ -54,7 +53,7 @@ class TripleReader:
 
     def show(self, claim: Any) -> str:
         get = _getter(claim)
-        return f"({', '.join(shortened(get(name, None)) for name in self._COMPONENTS)})"
+        return f"({', '.join(received(get(name, None)) for name in self._COMPONENTS)})"
 
 
 class ClaimReader:
@@ -85,7 +84,7 @@ class ClaimReader:
         )
 
     def show(self, claim: Any) -> str:
-        return shortened(claim)
+        return received(claim)
 
     def _components(self, claim: Any) -> Components:
         values = [part(claim, _MISSING) for part in self._key]
@@ -103,7 +102,7 @@ def _part(argument: str, part: Any) -> _Part:
     if isinstance(part, str):
         return lambda claim, default: _getter(claim)(part, default)
     if not callable(part) or iscoroutinefunction(part):
-        raise TypeError(f"{argument} must be a name or a plain function of a claim, got {shortened(part)}")
+        raise TypeError(f"{argument} must be a name or a plain function of a claim, got {received(part)}")
 
     def guarded(claim: Any, _default: Any) -> Any:
         try:

@@ -6,7 +6,7 @@ from decimal import Decimal
 from numbers import Real
 from typing import Any
 
-from .._arguments import shortened
+from .._errors import received
 
 __all__ = ["UnusableClaim", "confidence_of", "text_of"]
 
@@ -17,7 +17,7 @@ class UnusableClaim(Exception):  # noqa: N818 - a verdict on a claim, caught ins
     """A claim that cannot count. The reason is the same for all of its kind; the message adds the value received."""
 
     def __init__(self, reason: str, value: Any = _NOT_SHOWN) -> None:
-        super().__init__(reason if value is _NOT_SHOWN else f"{reason}, got {shortened(value)}")
+        super().__init__(reason if value is _NOT_SHOWN else f"{reason}, got {received(value)}")
         self.reason = reason
 
 

@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Sequence
 
 from ._candidates import Found
+from ._containers import Frame
 from ._lexer import skip_other_quoted, skip_quoted
 
 __all__ = ["BrokenBrackets"]
@@ -41,13 +42,12 @@ class BrokenBrackets:
         """How many candidates had been found before the outermost container broke."""
         return self._brackets[0] >> 2
 
-    def push(self, brackets: Sequence[tuple[bool, bool]]) -> None:
-        """Open brackets, outermost first: (whether of an object, whether of a broken container or of prose)."""
+    def push(self, frames: Sequence[Frame], broken: int) -> None:
+        """Open the brackets of containers, outermost first, of which the first ``broken`` are and the others prose."""
         mark = len(self._found) << 2
-        self._brackets.extend([mark | is_broken << 1 | is_object for is_object, is_broken in brackets])
-        objects = sum(is_object for is_object, _ in brackets)
-        self._open[True] += objects
-        self._open[False] += len(brackets) - objects
+        for index, frame in enumerate(frames):
+            self._brackets.append(mark | (index < broken) << 1 | frame.is_object)
+            self._open[frame.is_object] += 1
 
     def close(self, is_object: bool) -> None:
         """Close the nearest bracket of this kind and all inside it; a close that nothing matches is text."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 from .._canonical import canonical_text
-from .._errors import SettingsError
+from .._errors import SettingsError, received
 from ._candidates import Candidate
 from ._containers import ContainerReader
 from ._lexer import read_string
@@ -165,9 +165,9 @@ def check_repair(repair: object) -> None:
     """Raise for a level of reading that does not exist, or whose library is not installed."""
     if isinstance(repair, bool) or (isinstance(repair, str) and repair in ("lenient", "truncated")):
         if repair is True or repair == "truncated":
-            load_repairer()
+            load_repairer(repair)
         return
-    raise SettingsError(f'repair must be False, "lenient", True or "truncated", got {repair!r}')
+    raise SettingsError(f'repair must be False, "lenient", True or "truncated", got {received(repair)}')
 
 
 def _check_arguments(text: object, repair: object, allow_nan: object) -> None:

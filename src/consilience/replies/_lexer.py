@@ -64,9 +64,9 @@ _INFO = re.compile(r"[ \t]*(?:\{[.=]?[A-Za-z][A-Za-z0-9_.+-]{0,20}\}|[^\s{\[`~]*
 _INFO_WITHIN_LINE = re.compile(r"[A-Za-z0-9_+#-]{0,20}[ \t]*(?=[\r\n{\[])")
 BODY = re.compile(r"[^\n]{0,200}\n[\s\ufeff]*")
 BODY_COMMENT = re.compile(r"(?://[^\n]{0,200}\n|/\*[^*]{0,200}\*/)[\s\ufeff]*")
-# A reply that is nothing but JSON, bare or in one fence.
+# A reply of one JSON value, bare or in one fence, after prose that holds nothing else.
 PLAIN_BEGINNING = re.compile(
-    r"[ \t\r\n\ufeff]*(?:(```+|~~~+)[ \t]*[A-Za-z0-9_+#.-]*[ \t]*\r?\n?[ \t\r\n\ufeff]*)?(?=[{\[])"
+    r"[^{\[`~<]*(?:(?<![^\n\ufeff])(```+|~~~+)[ \t]*[A-Za-z0-9_+#.-]*[ \t]*\r?\n?[ \t\r\n\ufeff]*)?(?=[{\[])"
 )
 PLAIN_END = re.compile(r"[ \t\r\n]*(?:(```+|~~~+)[ \t\r\n]*)?\Z")
 FENCE_END = re.compile(r"\s*(?:(```+|~~~+)|\Z)")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, SupportsIndex
 
 from .._errors import MissingExtraError
-from ._candidates import Candidate
+from ._candidates import Candidate, Piece
 from ._containers import MAX_DEPTH, is_deeper_than
 from ._lexer import MAX_DIGITS
 from ._respelling import respell, restore_constants
@@ -24,12 +24,12 @@ _MOST_READS = 1_500_000
 _ESCAPED_QUOTE = re.compile(r"&(?:quot|apos|#34|#39|#x22|#x27);", re.IGNORECASE)
 
 
-def load_repairer() -> Any:
+def load_repairer(repair: object = True) -> Any:
     """Import json-repair, or say how to install it."""
     try:
         import json_repair
     except ImportError:
-        raise MissingExtraError("repair", "json-repair", "repair=True") from None
+        raise MissingExtraError("repair", "json-repair", f"repair={repair!r}") from None
     return json_repair
 
 
@@ -50,11 +50,16 @@ def repaired_candidates(
         first = scan(text, lenient=True, allow_nan=allow_nan, reasoning=reasoning)
         yield from (candidate._replace(repaired=True) for candidate in first.found.in_order())
     budget = _Budget(_MOST_READS)
-    for piece in sorted(first.pieces, key=lambda piece: (not piece.fenced, text[piece.start] != "{", piece.start)):
+    for piece in sorted(first.pieces, key=lambda piece: _rank(piece, text)):
         if piece.closed or truncated:
             value = _repaired(text[piece.start : piece.end], budget, allow_nan)
             if value:
                 yield Candidate(value, piece.start, piece.end, piece.fenced, True)
+
+
+def _rank(piece: Piece, text: str) -> tuple[bool, bool, bool, int]:
+    """Whole pieces before completed halves, fenced ones before others, objects before arrays, first things first."""
+    return not piece.closed, not piece.fenced, text[piece.start] != "{", piece.start
 
 
 def _repaired(piece: str, budget: _Budget, allow_nan: bool) -> Any:

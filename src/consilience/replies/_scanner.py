@@ -51,16 +51,26 @@ def scan_with(reader: ContainerReader, *, reasoning: bool = True) -> Scan:
 
 
 def read_plain(reader: ContainerReader) -> Candidate | None:
-    """The only candidate of a reply that is nothing but JSON, bare or in one fence, as most are; None for any other."""
+    """The only candidate of a reply that holds one JSON value, bare or in one fence, and prose; None for any other.
+
+    Most replies are of this kind, and need no scanner.
+    """
     beginning = lexer.PLAIN_BEGINNING.match(reader.text)
     read = reader.read_fast(beginning.end()) if beginning else None
-    end = lexer.PLAIN_END.match(reader.text, read.end) if read else None
-    if not (beginning and read and end):
+    if not (beginning and read):
         return None
-    opening, closing = beginning.group(1), end.group(1)
-    if closing and (not opening or opening[0] != closing[0]):
+    start, opening = beginning.end(), beginning.group(1)
+    end = lexer.PLAIN_END.match(reader.text, read.end)
+    if end:
+        closing = end.group(1)
+        if closing and (not opening or opening[0] != closing[0]):
+            return None
+    elif lexer.PROSE.search(reader.text, read.end):
         return None
-    return Candidate(read.value, beginning.end(), read.end, bool(opening), read.slip)
+    alone = end and (opening or not reader.text[:start].strip(" \t\r\n\ufeff"))
+    if type(read.value) is list and not alone:
+        return None  # it may be a citation
+    return Candidate(read.value, start, read.end, bool(opening and end), read.slip)
 
 
 class _Scanner:
@@ -186,7 +196,7 @@ class _Scanner:
             return self._forget_before(tag_end)
         quote = lexer.other_quote(self.text, position) if other_spelling else ""
         broken = BrokenBrackets(self.found, start, quote)
-        broken.push(_brackets(stack, broken_frames))
+        broken.push(stack, broken_frames)
         return self._read_broken(broken, position)
 
     def _commit_other_spelling(self, top: Frame, position: int) -> bool:
@@ -238,7 +248,7 @@ class _Scanner:
         child = self._only_child(stack[-1])
         if child and not broken_frames:
             self._emit_bare(*child)
-        broken.push(_brackets(stack, broken_frames))
+        broken.push(stack, broken_frames)
 
     def _skip_to_open(self, broken: BrokenBrackets, position: int) -> tuple[int, int]:
         """Go on to the next bracket in a broken container that must be read slowly: its place, and where to go on.
@@ -258,7 +268,7 @@ class _Scanner:
                     self._add_piece(broken.start, position, True)
                     return -1, position
             elif char in "{[" and not lexer.PROSE.match(text, start):
-                broken.push([(char == "{", False)])  # what follows shows that it holds no JSON
+                broken.push([Frame(start, char == "{")], 0)  # what follows shows that it holds no JSON
             elif char in "{[":
                 fast = self.reader.read_fast(start)
                 if fast is None:
@@ -316,7 +326,3 @@ def _count_broken(stack: list[Frame]) -> int:
         if stack[count - 1].committed:
             return count
     return 0
-
-
-def _brackets(frames: list[Frame], broken: int) -> list[tuple[bool, bool]]:
-    return [(frame.is_object, index < broken) for index, frame in enumerate(frames)]

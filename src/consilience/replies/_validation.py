@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from .._arguments import shortened
 from .._coroutines import require_plain_function
-from .._errors import MissingExtraError, SettingsError
+from .._errors import MissingExtraError, SettingsError, received
 
 __all__ = [
     "Rejected",
@@ -121,19 +121,27 @@ def field_in(name: str, choices: Iterable[Any], *, ignore_case: bool = False) ->
     texts = {choice for choice in allowed if isinstance(choice, str)} if ignore_case else set()
     folded = {_fold(text): text for text in texts}
     if len(folded) < len(texts):
-        raise SettingsError(f"choices must differ in more than case when ignore_case is on, got {allowed!r}")
+        raise SettingsError(f"choices must differ in more than case when ignore_case is on, got {received(allowed)}")
 
-    def check(record: Any) -> Any:
-        value = _field(record, name)
-        if ignore_case and isinstance(value, str):
-            choice = folded.get(_fold(value))
-            if choice is not None:
-                return record if choice == value else _with_field(record, name, choice)
-        elif any(type(value) is type(choice) and value == choice for choice in allowed):
+    return _FieldIn(name, tuple(allowed), folded)
+
+
+@dataclass(frozen=True, slots=True)
+class _FieldIn:
+    """See ``field_in``; ``folded`` maps each choice without its case to its spelling, if that is to be ignored."""
+
+    name: str
+    allowed: tuple[Any, ...] = field(hash=False)
+    folded: dict[str, str] = field(hash=False)
+
+    def __call__(self, record: Any) -> Any:
+        value = _field(record, self.name)
+        choice = self.folded.get(_fold(value)) if isinstance(value, str) else None
+        if choice is not None:
+            return record if choice == value else _with_field(record, self.name, choice)
+        if any(type(value) is type(each) and value == each for each in self.allowed):
             return True
-        raise Rejected(f"{name} must be one of {', '.join(map(repr, allowed))}, got {shortened(value)}")
-
-    return check
+        raise Rejected(f"{self.name} must be one of {', '.join(map(received, self.allowed))}, got {received(value)}")
 
 
 def _fold(text: str) -> str:
@@ -187,14 +195,19 @@ def all_of(*validators: Any) -> Validator:
         raise SettingsError("all_of needs at least one validator, got none")
     if any(each is None for each in validators):
         raise TypeError("validators must be validators, got None among them")
-    chain = [check for check in map(as_validator, validators) if check]
+    return _AllOf(tuple([check for check in map(as_validator, validators) if check]))
 
-    def check_all(record: Any) -> Any:
-        for check in chain:
+
+@dataclass(frozen=True, slots=True)
+class _AllOf:
+    """See ``all_of``."""
+
+    checks: tuple[Validator, ...]
+
+    def __call__(self, record: Any) -> Any:
+        for check in self.checks:
             record = validate(check, record)
         return record
-
-    return check_all
 
 
 def from_pydantic(model: Any) -> Validator:
@@ -216,21 +229,28 @@ def from_pydantic(model: Any) -> Validator:
         >>> from_pydantic(Ticket)({"team": "billing"})
         Ticket(team='billing')
     """
-    from pydantic import BaseModel, ValidationError
+    from pydantic import BaseModel
 
     if not (isinstance(model, type) and issubclass(model, BaseModel)):
-        raise TypeError(f"model must be a pydantic model class, got {shortened(model)}")
-    strict = bool(model.model_config.get("strict"))
+        raise TypeError(f"model must be a pydantic model class, got {received(model)}")
+    return _FromPydantic(model)
 
-    def check(record: Any) -> Any:
+
+@dataclass(frozen=True, slots=True)
+class _FromPydantic:
+    """See ``from_pydantic``."""
+
+    model: Any
+
+    def __call__(self, record: Any) -> Any:
+        from pydantic import ValidationError
+
         try:
-            return model.model_validate(record)
+            return self.model.model_validate(record)
         except ValidationError as error:
-            if strict and isinstance(record, dict | list):
-                return _from_json(model, record, error)
+            if self.model.model_config.get("strict") and isinstance(record, dict | list):
+                return _from_json(self.model, record, error)
             raise Rejected(_pydantic_message(error)) from error
-
-    return check
 
 
 def _from_json(model: Any, record: Any, refusal: Any) -> Any:
@@ -267,23 +287,39 @@ def from_jsonschema(schema: Mapping[str, Any]) -> Validator:
     """
     if not isinstance(schema, Mapping):
         raise TypeError(f"schema must be a dict, got {type(schema).__name__}")
-    try:
-        import jsonschema_rs
-    except ImportError:
-        raise MissingExtraError("jsonschema", "jsonschema-rs", "a JSON Schema validator") from None
-    try:
-        compiled = jsonschema_rs.validator_for(dict(schema), retriever=_refuse_to_retrieve)
-    except Exception as error:
-        raise SettingsError(f"schema must be a valid JSON Schema, got {shortened(dict(schema))}: {error}") from error
+    return _FromJsonSchema(dict(schema))
 
-    def check(record: Any) -> Any:
-        first = next(iter(compiled.iter_errors(_as_json(record))), None)
+
+@dataclass(frozen=True, slots=True)
+class _FromJsonSchema:
+    """See ``from_jsonschema``. What was compiled cannot be pickled and is compiled again by whoever unpickles it."""
+
+    schema: dict[str, Any] = field(hash=False)
+    _compiled: Any = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_compiled", _compiled(self.schema))
+
+    def __reduce__(self) -> tuple[type[_FromJsonSchema], tuple[dict[str, Any]]]:
+        return type(self), (self.schema,)
+
+    def __call__(self, record: Any) -> Any:
+        first = next(iter(self._compiled.iter_errors(_as_json(record))), None)
         if first is None:
             return True
         place = ".".join(map(str, first.instance_path))
         raise Rejected(f"{place}: {first.message}" if place else first.message)
 
-    return check
+
+def _compiled(schema: dict[str, Any]) -> Any:
+    try:
+        import jsonschema_rs
+    except ImportError:
+        raise MissingExtraError("jsonschema", "jsonschema-rs", "a JSON Schema validator") from None
+    try:
+        return jsonschema_rs.validator_for(schema, retriever=_refuse_to_retrieve)
+    except Exception as error:
+        raise SettingsError(f"schema must be a valid JSON Schema, got {received(schema)}: {error}") from error
 
 
 def _refuse_to_retrieve(uri: str) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ._excerpts import excerpt, excerpt_value
+from ._excerpts import excerpt, excerpt_value, plural
 from ._quorum import Decision
 from ._reasons import Failure, Reason
 from ._sample import Sample
@@ -29,9 +29,8 @@ class Verdict:
 def detail_of(verdict: Verdict, samples: Sequence[Sample], settings: VoteSettings) -> str:
     """One sentence for a human, printable whatever the replies were."""
     if verdict.reason == Reason.DEADLINE:
-        return f"the deadline ended the vote after {len(samples)} of {verdict.planned} samples: " + _of_rules(
-            verdict, samples, settings
-        )
+        progress = f"{len(samples)} of {plural(verdict.planned, 'sample')}"
+        return f"the deadline ended the vote after {progress}: {_of_rules(verdict, samples, settings)}"
     if verdict.reason == Reason.QUORUM_UNREACHABLE:
         return _unreachable(verdict, samples, settings)
     return _of_rules(verdict, samples, settings)
@@ -47,7 +46,7 @@ def _of_rules(verdict: Verdict, samples: Sequence[Sample], settings: VoteSetting
         case Reason.TOO_FEW_VALID:
             valid = sum(sample.ok for sample in samples)
             return (
-                f"only {valid} of {_samples(len(samples))} {'was' if len(samples) == 1 else 'were'} valid "
+                f"only {valid} of {len(samples)} samples were valid "
                 f"({decision.valid_ratio:.2f} is below min_valid {settings.min_valid:g}){most_often(samples)}"
             )
         case Reason.TIE:
@@ -59,14 +58,14 @@ def _of_rules(verdict: Verdict, samples: Sequence[Sample], settings: VoteSetting
             )
         case _:
             return (
-                f"{excerpt_value(verdict.value)} is supported by {_plural(decision.sources, 'source')} only, "
+                f"{excerpt_value(verdict.value)} is supported by {plural(decision.sources, 'source')} only, "
                 f"min_sources is {settings.min_sources}"
             )
 
 
 def _share(decision: Decision, settings: VoteSettings) -> str:
     voice = "source" if settings.one_vote_per_source else "vote"
-    share = f"{decision.support} of {_plural(decision.electorate, voice)}"
+    share = f"{decision.support} of {plural(decision.electorate, voice)}"
     return share if settings.weights is None else f"{share}, {decision.agreement:.2f} of the weight"
 
 
@@ -76,7 +75,7 @@ def _tie(decision: Decision, settings: VoteSettings) -> str:
     if settings.weights is not None:
         return f"tie: {decision.tied} answers have a weight of {decision.lead_weight / UNIT:.9g} each"
     voice = "source" if settings.one_vote_per_source else "vote"
-    return f"tie: {decision.tied} answers have {_plural(decision.support, voice)} each"
+    return f"tie: {decision.tied} answers have {plural(decision.support, voice)} each"
 
 
 def _nothing_valid(samples: Sequence[Sample]) -> str:
@@ -84,12 +83,14 @@ def _nothing_valid(samples: Sequence[Sample]) -> str:
         return "no valid sample has any weight"
     if not samples:
         return "there are no samples"
-    return f"none of {_samples(len(samples))} was valid{most_often(samples)}"
+    if len(samples) == 1:
+        return f"the only sample was not valid{most_often(samples)}"
+    return f"none of {len(samples)} samples was valid{most_often(samples)}"
 
 
 def _unreachable(verdict: Verdict, samples: Sequence[Sample], settings: VoteSettings) -> str:
     decision = verdict.decision
-    progress = f"after {len(samples)} of {_samples(verdict.planned)} no answer can meet the quorum any more"
+    progress = f"after {len(samples)} of {plural(verdict.planned, 'sample')} no answer can meet the quorum any more"
     if decision.leader is None:
         return progress + most_often(samples)
     return f"{progress}: {excerpt_value(verdict.value)} leads with {_share(decision, settings)}{most_often(samples)}"
@@ -117,11 +118,3 @@ def most_often(samples: Sequence[Sample]) -> str:
     """The end of a sentence about failures: the commonest error, shortened; empty without failures."""
     error = _commonest_error(samples)
     return "" if error is None else f"; most often: {excerpt(error, 120)}"
-
-
-def _samples(number: int) -> str:
-    return _plural(number, "sample")
-
-
-def _plural(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -6,7 +6,7 @@ from collections import Counter
 from html import escape
 from typing import TYPE_CHECKING
 
-from ._excerpts import excerpt_value
+from ._excerpts import excerpt_value, plural
 
 if TYPE_CHECKING:
     from ._result import VoteResult
@@ -21,7 +21,7 @@ def explain(result: VoteResult) -> str:
     verdict = f"abstained ({result.reason})" if result.abstained else "decided"
     lines = [
         f"{verdict}: {result.detail}",
-        f"agreement {result.agreement:.2f}, {result.num_valid} of {result.num_samples} samples valid",
+        f"agreement {result.agreement:.2f}, {result.num_valid} of {plural(result.num_samples, 'sample')} valid",
     ]
     if result.counts:
         lines.append("votes: " + ", ".join(f"{excerpt_value(value)} × {votes}" for value, votes in _shown(result)))
@@ -30,7 +30,7 @@ def explain(result: VoteResult) -> str:
     if failures:
         lines.append("failures: " + ", ".join(f"{code} × {number}" for code, number in failures))
     if result.stopped_early:
-        lines.append(f"stopped by {result.stopped_by} after {result.num_samples} of {result.n_planned} calls")
+        lines.append(f"stopped by {result.stopped_by} after {result.num_samples} of {plural(result.n_planned, 'call')}")
     if result.abandoned:
         lines.append(f"calls still running: {result.abandoned}")
     return "\n".join(lines)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ._ballots import ballot
 
-__all__ = ["excerpt", "excerpt_error", "excerpt_value", "fields_repr"]
+__all__ = ["excerpt", "excerpt_error", "excerpt_value", "fields_repr", "plural"]
 
 _PLAIN_SCALARS = frozenset({int, float, bool, type(None)})
 
@@ -66,3 +66,13 @@ def _guarded_repr(value: Any) -> str:
         return repr(value)
     except Exception:
         return excerpt_value(value)
+
+
+def plural(number: int, noun: str) -> str:
+    """A number of things.
+
+    Example:
+        >>> plural(1, "vote"), plural(3, "vote")
+        ('1 vote', '3 votes')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

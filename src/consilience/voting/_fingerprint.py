@@ -7,6 +7,7 @@ import functools
 import hashlib
 from collections.abc import Mapping
 from operator import attrgetter
+from types import CodeType
 from typing import Any
 
 from .._canonical import canonical_text
@@ -25,8 +26,9 @@ _DEEPEST = 8
 def fingerprint(settings: VoteSettings) -> str:
     """A hash of the options that decide (not of those that only say how calls are made), equal in every process.
 
-    Functions count by their qualified name and by the values that they close over, other objects by their type and, for
-    dataclasses, by their fields.
+    Functions count by their qualified name, by the values that they close over and, if they have no name by which they
+    could be found again (a lambda, a function inside a function), by their code, which is that of one version of
+    Python. Other objects count by their type and, for dataclasses, by their fields.
 
     Example:
         >>> fingerprint(VoteSettings(n=5)) == fingerprint(VoteSettings(concurrency=4))
@@ -47,7 +49,7 @@ def _described(value: Any, depth: int) -> Any:
     """``value`` in plain JSON, without anything that differs from process to process, such as an address."""
     if value is None or type(value) in (bool, int, float, str):
         return value
-    if isinstance(value, (str, int, float)):
+    if isinstance(value, (str, int, float, bytes)):
         return plain(value)
     if depth >= _DEEPEST:
         return _name(type(value))
@@ -64,7 +66,10 @@ def _described(value: Any, depth: int) -> Any:
     if dataclasses.is_dataclass(value):
         items = [_described(getattr(value, field.name), depth + 1) for field in dataclasses.fields(value)]
         return [_name(type(value)), *items]
-    return [_name(value if hasattr(value, "__qualname__") else type(value)), *_closed_over(value, depth)]
+    if isinstance(value, CodeType):
+        return [value.co_code.hex(), *(_described(part, depth + 1) for part in (value.co_names, value.co_consts))]
+    named = _name(value if hasattr(value, "__qualname__") else type(value))
+    return [named, *_closed_over(value, depth), *(_anonymous_code(value, depth) if "<" in named else ())]
 
 
 def _name(value: Any) -> str:
@@ -73,6 +78,11 @@ def _name(value: Any) -> str:
 
 def _closed_over(function: Any, depth: int) -> list[Any]:
     return [_described(_contents(cell), depth + 1) for cell in getattr(function, "__closure__", None) or ()]
+
+
+def _anonymous_code(function: Any, depth: int) -> list[Any]:
+    parts = [getattr(function, name, None) for name in ("__code__", "__defaults__", "__kwdefaults__")]
+    return [_described(part, depth + 1) for part in parts if part is not None]
 
 
 def _contents(cell: Any) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from .._coroutines import close_awaitable
 from ..replies._extraction import Reading, read
 from ..replies._reply import Reply
 from ..replies._validation import Rejected, as_validator, validate
@@ -17,7 +18,7 @@ from ._keys import MissingKey, key_reader
 from ._normalizers import vote_normalizer
 from ._reasons import Failure
 from ._sample import Sample
-from ._settings import VoteSettings
+from ._settings import VoteSettings, weigher_of
 from ._weights import UNIT, UnusableWeight
 
 __all__ = ["Judge", "Judged", "Origin"]
@@ -82,7 +83,7 @@ class Judge:
         self._read_confidence = None if settings.confidence_field is None else key_reader(settings.confidence_field)
         # Two records that differ in nothing but the model's own confidence are one answer.
         self._without = settings.confidence_field if settings.key is None else None
-        self._weigher = settings.weigher
+        self._weigher = weigher_of(settings)
         # What the sampler returned is kept as it was, for ``Sample.raw`` and for every later judgement.
         self._may_edit = self._validator is not None or _calls_functions(settings)
 
@@ -112,7 +113,7 @@ class Judge:
         content, confidence, cut_off = raw, None, False
         if isinstance(raw, Reply):
             content, confidence, cut_off = raw.content, raw.confidence, _is_cut_off(raw)
-            if origin.source is None and raw.source is not None:
+            if origin.source is None:
                 origin = origin._replace(source=_source_name(raw.source))
         if isinstance(content, (bytes, bytearray)):
             content = bytes(content).decode("utf-8", errors="replace")
@@ -132,7 +133,8 @@ class Judge:
 
     def again(self, sample: Sample) -> Judged:
         """Judge a sample once more, by these settings, from its reply; without one, what it says stands."""
-        origin = Origin(sample.index, sample.prompt_index, sample.source, sample.attempts, sample.elapsed)
+        source = _source_name(sample.source)
+        origin = Origin(sample.index, sample.prompt_index, source, sample.attempts, sample.elapsed)
         if sample.raw is not None:
             return self.reply(origin, sample.raw)
         if not sample.ok:
@@ -217,7 +219,10 @@ class Judge:
         """The verdict on what the sampler returned instead of text."""
         if content is None:
             return _EMPTY
+        if isinstance(content, Reply):
+            return _Refusal(Failure.NO_JSON, "the sampler returned a Reply inside a Reply")
         if not isinstance(content, (list, tuple)) and _fields_guarded(content) is None:
+            close_awaitable(content)
             return _Refusal(
                 Failure.NO_JSON, f"the sampler returned a {type(content).__name__}, neither text nor a record"
             )
@@ -254,7 +259,9 @@ class Judge:
         if self._without is None:
             return vote
         fields = _fields_guarded(vote)
-        return vote if fields is None else {name: value for name, value in fields.items() if name != self._without}
+        if fields is None:
+            return vote
+        return {name: value for name, value in fields.items() if not (type(name) is str and name == self._without)}
 
     def _confidence(self, accepted: _Accepted, reported: Any) -> float | None:
         """What the record says of itself, else what the validator dropped from it, else what the client said."""
@@ -284,11 +291,14 @@ def _calls_functions(settings: VoteSettings) -> bool:
 
 
 def _is_cut_off(reply: Reply) -> bool:
-    return isinstance(reply.finish_reason, str) and reply.finish_reason in _CUT_OFF
+    return isinstance(reply.finish_reason, str) and str.__str__(reply.finish_reason) in _CUT_OFF
 
 
-def _source_name(source: Any) -> str:
-    return source if isinstance(source, str) else excerpt_value(source)
+def _source_name(source: Any) -> str | None:
+    """The source as plain text, by which it can be counted: a subclass may have overridden anything."""
+    if source is None:
+        return None
+    return str.__str__(source) if isinstance(source, str) else excerpt_value(source)
 
 
 def _fields_guarded(content: Any) -> Mapping[Any, Any] | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .._coroutines import require_plain_function
-from .._errors import SettingsError
+from .._errors import SettingsError, received
 from ._excerpts import excerpt_error
 
 __all__ = ["Key", "KeyReader", "MissingKey", "key_reader"]
@@ -51,7 +51,7 @@ def key_reader(key: Key) -> KeyReader:
 
 def _tuple_reader(keys: tuple[Any, ...]) -> KeyReader:
     if not keys or any(part is None for part in keys):
-        raise SettingsError(f"key must be a tuple of at least one field name, path or function, got {keys!r}")
+        raise SettingsError(f"key must be a tuple of at least one field name, path or function, got {received(keys)}")
     readers = [key_reader(part) for part in keys]
     return lambda record: tuple([read(record) for read in readers])
 
@@ -72,8 +72,11 @@ def _path_reader(path: str) -> KeyReader:
     steps = _steps(path)
 
     def read(record: Any) -> Any:
-        if type(record) is dict and path in record:  # the common case; also: a literal name wins over a path
-            return record[path]
+        try:
+            if type(record) is dict and path in record:  # the common case; also: a literal name wins over a path
+                return record[path]
+        except Exception:  # another key of the record cannot be compared
+            raise MissingKey(f"{path!r} cannot be looked up in the record") from None
         found, value = _walk(record, path, steps)
         if not found:
             raise MissingKey(f"no {path!r} in the record")

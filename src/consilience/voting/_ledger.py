@@ -5,11 +5,11 @@ from __future__ import annotations
 from ..drawing._calls import Call, Drawing, Outcome
 from ._count import Count
 from ._judging import Judged, Origin
-from ._outlook import Outlook
+from ._outlook import Outlook, outlook
 from ._pending import Pending, Tranche
 from ._reasons import Failure, Reason
 from ._result import VoteResult
-from ._settings import VoteSettings
+from ._settings import VoteSettings, rules_of, weigher_of
 from ._stopping import TallyState, first_to_stop
 from ._tally import Ending, Tally
 from ._turns import Turns
@@ -24,8 +24,8 @@ class VoteLedger:
         self._settings = settings
         self._turns = turns
         self._tally = Tally(settings)
-        self._rules = settings.rules
-        self._weigher = settings.weigher
+        self._rules = rules_of(settings)
+        self._weigher = weigher_of(settings)
         self._pending = Pending(settings.n, turns, self._weigher, track_sources=self._tally.quorum.track_sources)
         self._stopped_by: str | None = None
         self._finished = False
@@ -62,7 +62,7 @@ class VoteLedger:
         stopped_by, reason = self._stopped_by, None
         if drawing.hit_deadline and self._pending.samples:
             stopped_by, reason = "deadline", Reason.DEADLINE
-        elif stopped_by is not None and self._state().outlook is Outlook.LOST:
+        elif stopped_by is not None and self._outlook() is Outlook.LOST:
             reason = Reason.QUORUM_UNREACHABLE
         return self._tally.result(
             Ending(self._settings.n, stopped_by, reason, abandoned=drawing.abandoned, elapsed=drawing.elapsed)
@@ -88,6 +88,9 @@ class VoteLedger:
         count = self._tally.count
         by_source = self._tally.quorum.decide(count).leader if self._tally.quorum.one_vote_per_source else None
         return by_source or (None if count.leader is None else count.leader.ballot)
+
+    def _outlook(self) -> Outlook:
+        return outlook(self._tally.count, self._pending.everything(), self._tally.quorum, self._weigher)
 
     def _state(self) -> TallyState:
         return self._state_of(self._tally.count, self._pending.everything(), 0)

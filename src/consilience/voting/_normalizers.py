@@ -14,7 +14,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Literal
 
 from .._coroutines import require_plain_function
-from .._errors import SettingsError
+from .._errors import SettingsError, received
 from ._ballots import fields_of
 
 __all__ = ["Normalize", "Normalizer", "field_normalizer", "vote_normalizer"]
@@ -209,7 +209,7 @@ def vote_normalizer(normalize: Normalize, key: object) -> Normalizer | None:
     if isinstance(normalize, str):
         if normalize not in _BY_NAME:
             raise SettingsError(
-                f'normalize must be "text", "number", "date", a function or a mapping, got {normalize!r}'
+                f'normalize must be "text", "number", "date", a function or a mapping, got {received(normalize)}'
             )
         rule = _BY_NAME[normalize]
         return lambda vote: _everywhere(rule, vote)

@@ -145,7 +145,10 @@ class VoteResult:
         return _serialization.result_to_dict(self)
 
     def to_json(self) -> str:
-        """The result as standard JSON text; numbers that JSON cannot hold (NaN, infinities) become text.
+        """The result as standard JSON text.
+
+        What JSON cannot hold, or not every reader reads, becomes text: NaN and infinities, integers of thousands of
+        digits, and what is nested deeper than 200.
 
         Example:
             >>> from consilience.voting import tally
@@ -161,10 +164,12 @@ class VoteResult:
 
         Args:
             text: what ``to_json`` wrote.
-            model: a pydantic model class or a dataclass; records become its instances. None leaves JSON values.
+            model: a pydantic model class or a dataclass; records become its instances, and so do votes where the whole
+                record was voted on. None leaves JSON values.
 
         Raises:
             SettingsError: the text is not the JSON of a result.
+            TypeError: ``text`` is no text.
             Exception: whatever ``model`` raises for a record.
         """
         return _serialization.result_from_text(cls, text, model)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from .._coroutines import require_plain_function
-from .._errors import SettingsError
+from .._errors import SettingsError, received
 from ..replies._extraction import Repair, check_repair
 from ..replies._validation import as_validator
 from ._keys import Key, key_reader
@@ -21,7 +21,16 @@ from ._weights import Weigher, Weights, check_weights
 if TYPE_CHECKING:
     from ._stopping import StoppingRule
 
-__all__ = ["JUDGING_OPTIONS", "VoteOptions", "VoteSettings", "merged_settings"]
+__all__ = [
+    "JUDGING_OPTIONS",
+    "VoteOptions",
+    "VoteSettings",
+    "exceptions_of",
+    "merged_settings",
+    "quorum_of",
+    "rules_of",
+    "weigher_of",
+]
 
 
 class VoteOptions(TypedDict, total=False):
@@ -72,7 +81,7 @@ class VoteSettings:
         confidence_field: the field (or path) with the model's own confidence.
         weights: None (each vote weighs 1), "confidence", a mapping from source to weight (other sources weigh 1), or a
             function of the sample; from 0 to ``max_weight``.
-        max_weight: the largest weight, at least 1.
+        max_weight: the largest weight, from 1 to 1e100.
         min_sources: the least number of different sources that must support the winner.
         one_vote_per_source: whether each source has one vote, by its own plurality.
         repair: how far reading may go: False, "lenient", True or "truncated" (see ``extract_json``).
@@ -135,13 +144,13 @@ class VoteSettings:
             _check_number(name, getattr(self, name), least=0, most=1)
         for name in _FLAGS:
             if not isinstance(getattr(self, name), bool):
-                raise TypeError(f"{name} must be True or False, got {getattr(self, name)!r}")
-        _check_number("max_weight", self.max_weight, least=1)
+                raise TypeError(f"{name} must be True or False, got {received(getattr(self, name))}")
+        _check_number("max_weight", self.max_weight, least=1, most=_LARGEST_WEIGHT)
         for name in ("timeout", "deadline"):
             if getattr(self, name) is not None:
                 _check_seconds(name, getattr(self, name))
-        if self.prefer not in ("first", "last"):
-            raise SettingsError(f'prefer must be "first" or "last", got {self.prefer!r}')
+        if not (isinstance(self.prefer, str) and self.prefer in ("first", "last")):
+            raise SettingsError(f'prefer must be "first" or "last", got {received(self.prefer)}')
         if self.on_sample is not None:
             if not callable(self.on_sample):
                 raise TypeError(
@@ -161,36 +170,10 @@ class VoteSettings:
         object.__setattr__(self, "stop", _rules(self.stop))
         object.__setattr__(self, "raise_on", _exception_types(self.raise_on))
 
-    @property
-    def quorum(self) -> Quorum:
-        """The rules that the winner must meet."""
-        return Quorum(
-            min_valid=self.min_valid,
-            min_agreement=self.min_agreement,
-            count_failures=self.count_failures,
-            abstain_on_tie=self.abstain_on_tie,
-            min_sources=self.min_sources,
-            one_vote_per_source=self.one_vote_per_source,
-        )
 
-    @property
-    def weigher(self) -> Weigher:
-        """What samples weigh."""
-        return Weigher(self.weights, self.max_weight)
-
-    @property
-    def rules(self) -> tuple[StoppingRule, ...]:
-        """The stopping rules, those of ``stop`` before that of ``early_stop``."""
-        from ._stopping import when_settled  # the rules look at the tally, which is judged by these settings
-
-        given = self.stop if isinstance(self.stop, tuple) else ()
-        return (*given, when_settled()) if self.early_stop else given
-
-    @property
-    def exceptions(self) -> tuple[type[BaseException], ...]:
-        """``raise_on`` as a tuple."""
-        return self.raise_on if isinstance(self.raise_on, tuple) else (self.raise_on,)
-
+_LARGEST_COUNT = 1_000_000_000
+_LARGEST_WEIGHT = 1e100
+"""Sums over many of them are still numbers that a float can hold."""
 
 _FLAGS = ("count_failures", "abstain_on_tie", "one_vote_per_source", "allow_nan", "early_stop", "eager")
 _NAMES = tuple(field.name for field in fields(VoteSettings))
@@ -221,33 +204,64 @@ def merged_settings(
     return replace(settings, **options) if options else settings
 
 
+def quorum_of(settings: VoteSettings) -> Quorum:
+    """The rules that the winner must meet."""
+    return Quorum(
+        min_valid=settings.min_valid,
+        min_agreement=settings.min_agreement,
+        count_failures=settings.count_failures,
+        abstain_on_tie=settings.abstain_on_tie,
+        min_sources=settings.min_sources,
+        one_vote_per_source=settings.one_vote_per_source,
+    )
+
+
+def weigher_of(settings: VoteSettings) -> Weigher:
+    """What samples weigh."""
+    return Weigher(settings.weights, settings.max_weight)
+
+
+def rules_of(settings: VoteSettings) -> tuple[StoppingRule, ...]:
+    """The stopping rules, those of ``stop`` before that of ``early_stop``."""
+    from ._stopping import when_settled  # the rules look at the tally, which is judged by these settings
+
+    given = settings.stop if isinstance(settings.stop, tuple) else ()
+    return (*given, when_settled()) if settings.early_stop else given
+
+
+def exceptions_of(settings: VoteSettings) -> tuple[type[BaseException], ...]:
+    """``raise_on`` as a tuple."""
+    return settings.raise_on if isinstance(settings.raise_on, tuple) else (settings.raise_on,)
+
+
 def _check_count(name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name} must be an int of at least 1, got {value!r}")
+        raise TypeError(f"{name} must be an int of at least 1, got {received(value)}")
     if value < 1:
-        raise SettingsError(f"{name} must be an int of at least 1, got {value}")
+        raise SettingsError(f"{name} must be an int of at least 1, got {received(value)}")
+    if value > _LARGEST_COUNT:
+        raise SettingsError(f"{name} must be an int of at most {_LARGEST_COUNT}, got {received(value)}")
 
 
-def _check_number(name: str, value: Any, *, least: float, most: float = math.inf) -> None:
+def _check_number(name: str, value: Any, *, least: float, most: float) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"{name} must be a number, got {value!r}")
-    if not (least <= value <= most and value < math.inf):
-        allowed = f"of at least {least:g}" if most == math.inf else f"from {least:g} to {most:g}"
-        raise SettingsError(f"{name} must be a number {allowed}, got {value!r}")
+        raise TypeError(f"{name} must be a number, got {received(value)}")
+    if not least <= value <= most:
+        raise SettingsError(f"{name} must be a number from {least:g} to {most:g}, got {received(value)}")
 
 
 def _check_seconds(name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"{name} must be seconds or None, got {value!r}")
-    if not 0 < value < math.inf:
-        raise SettingsError(f"{name} must be more than 0 seconds, or None for no limit, got {value!r}")
+        raise TypeError(f"{name} must be seconds or None, got {received(value)}")
+    if not 0 < value <= sys.float_info.max:
+        raise SettingsError(f"{name} must be more than 0 seconds, or None for no limit, got {received(value)}")
 
 
 def _rules(stop: Any) -> tuple[Any, ...]:
     rules = () if stop is None else tuple(stop) if isinstance(stop, (list, tuple)) else (stop,)
     for rule in rules:
         if isinstance(rule, type) or not callable(rule):
-            raise TypeError(f"stop must be a stopping rule such as when_settled(), or several, got {rule!r}")
+            raise TypeError(f"stop must be a stopping rule such as when_settled(), or several, got {received(rule)}")
         require_plain_function("stop", rule)
     return rules
 
@@ -256,5 +270,5 @@ def _exception_types(raise_on: Any) -> tuple[type[BaseException], ...]:
     types = tuple(raise_on) if isinstance(raise_on, (list, tuple)) else (raise_on,)
     for each in types:
         if not (isinstance(each, type) and issubclass(each, BaseException)):
-            raise TypeError(f"raise_on must be a type of exception or a tuple of them, got {each!r}")
+            raise TypeError(f"raise_on must be a type of exception or a tuple of them, got {received(each)}")
     return types

@@ -92,12 +92,7 @@ class TallyState:
     @property
     def settled(self) -> bool:
         """Whether the samples that are pending cannot change the outcome any more."""
-        return self.outlook is not Outlook.OPEN
-
-    @property
-    def outlook(self) -> Outlook:
-        """What the samples that are pending can still do."""
-        return outlook(self._count, self._pending, self._quorum, self._weigher)
+        return outlook(self._count, self._pending, self._quorum, self._weigher) is not Outlook.OPEN
 
 
 class StoppingRule(Protocol):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 from ..evidence._corroboration import corroborated
@@ -16,6 +18,8 @@ from ._sample import Sample
 from ._settings import VoteSettings
 
 __all__ = ["Spellings", "corroboration", "distinct_replies", "field_agreement", "named_sources", "usage", "votes_of"]
+
+_DEEPEST_USAGE = 8
 
 
 @dataclass(slots=True)
@@ -51,8 +55,9 @@ def field_agreement(samples: Sequence[Sample], settings: VoteSettings) -> ReadOn
     counts: dict[str, dict[str, int]] = {}
     normalizers: dict[str, Any] = {}
     for sample in samples:
-        for name, value in _fields(sample).items():
-            if name == settings.confidence_field or not isinstance(name, str):
+        for key, value in _fields(sample).items():
+            name = _plain_name(key)
+            if name is None or name == settings.confidence_field:
                 continue
             if name not in counts:
                 counts[name] = {}
@@ -64,12 +69,21 @@ def field_agreement(samples: Sequence[Sample], settings: VoteSettings) -> ReadOn
 
 
 def _fields(sample: Sample) -> Mapping[Any, Any]:
-    if type(sample.record) is dict:
-        return sample.record
+    return sample.record if type(sample.record) is dict else _fields_guarded(sample.record)
+
+
+def _fields_guarded(record: Any) -> Mapping[Any, Any]:
     try:
-        return fields_of(sample.record) or {}
+        return fields_of(record) or {}
     except Exception:
         return {}
+
+
+def _plain_name(key: Any) -> str | None:
+    """The name of a field as plain text, since a subclass may have overridden anything; None for another key."""
+    if type(key) is str:
+        return key
+    return str.__str__(key) if isinstance(key, str) else None
 
 
 def _field_ballot(value: Any, normalizer: Any) -> str:
@@ -93,28 +107,52 @@ def distinct_replies(samples: Iterable[Sample]) -> int:
 
 
 def usage(samples: Iterable[Sample]) -> dict[str, Any] | None:
-    """The numbers that replies reported, summed by name, inside nested mappings too; None when none did."""
+    """The numbers that replies reported, summed by name, inside nested records too; None when none did."""
     total: dict[str, Any] | None = None
     for sample in samples:
         if isinstance(sample.raw, Reply) and sample.raw.usage is not None:
             total = {} if total is None else total
-            _add_usage(total, sample.raw.usage)
+            _add_usage(total, sample.raw.usage, 0)
     return total
 
 
-def _add_usage(total: dict[str, Any], usage: Any) -> None:
-    try:
-        items = fields_of(usage) or {}
-    except Exception:
-        return
-    for name, value in items.items():
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            before = total.get(name, 0)
-            total[name] = before + value if isinstance(before, (int, float)) else value
-        elif isinstance(value, Mapping):
+def _add_usage(total: dict[str, Any], usage: Any, depth: int) -> None:
+    for key, value in _fields_guarded(usage).items():
+        name, number = _plain_name(key), _number(value)
+        if name is None:
+            continue
+        if number is not None:
+            total[name] = _sum(total.get(name), number)
+        elif depth < _DEEPEST_USAGE and _fields_guarded(value):
             nested = total.setdefault(name, {})
             if isinstance(nested, dict):
-                _add_usage(nested, value)
+                _add_usage(nested, value, depth + 1)
+
+
+def _number(value: Any) -> int | float | Decimal | None:
+    """A number of a client's as a plain one, whatever methods a subclass overrides; None for anything else."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return int.__int__(value)
+    if isinstance(value, float):
+        return float.__float__(value)
+    if isinstance(value, Decimal):
+        return Decimal(value) if Decimal.is_finite(value) else None
+    try:
+        return operator.index(value)  # numpy's integers
+    except Exception:
+        return None
+
+
+def _sum(before: Any, number: Any) -> Any:
+    if not isinstance(before, (int, float, Decimal)):
+        return number
+    try:
+        exact = isinstance(before, Decimal) is isinstance(number, Decimal) or int in (type(before), type(number))
+        return before + number if exact else float(before) + float(number)
+    except ArithmeticError:  # too large for a float
+        return before
 
 
 def named_sources(samples: Iterable[Sample]) -> tuple[str, ...]:

@@ -10,14 +10,14 @@ from ..replies._reply import Reply
 from ._confidence import mean_confidence
 from ._count import Count
 from ._details import Verdict, detail_of
-from ._excerpts import excerpt, excerpt_value
+from ._excerpts import excerpt, excerpt_value, plural
 from ._fingerprint import fingerprint
 from ._judging import Judge, Judged
 from ._quorum import Decision
 from ._reasons import Reason
 from ._result import VoteResult
 from ._sample import Sample
-from ._settings import VoteSettings
+from ._settings import VoteSettings, quorum_of
 from ._summary import (
     Spellings,
     corroboration,
@@ -50,7 +50,7 @@ class Tally:
     def __init__(self, settings: VoteSettings) -> None:
         self.settings = settings
         self.judge = Judge(settings)
-        self.quorum = settings.quorum
+        self.quorum = quorum_of(settings)
         self.count = Count(track_sources=self.quorum.track_sources)
         self._judged: list[Judged] = []
         self.ballots: list[str | None] = []
@@ -144,4 +144,5 @@ def _sample_line(sample: Sample) -> str:
 
 def _result_line(result: VoteResult) -> str:
     verdict = f"abstained ({result.reason})" if result.abstained else "decided"
-    return f"vote {result.id} {verdict}: {result.detail} ({result.num_samples} of {result.n_planned} samples)"
+    samples = plural(result.n_planned, "sample")
+    return f"vote {result.id} {verdict}: {result.detail} ({result.num_samples} of {samples})"

@@ -7,6 +7,7 @@ from dataclasses import replace
 from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any
 
+from .._errors import SettingsError
 from ..drawing._limiters import check_limiter
 from ..drawing._samplers import require_sync_sampler
 from ..drawing._threads import draw_in_threads
@@ -14,7 +15,7 @@ from ._judging import Judged, Origin
 from ._ledger import VoteLedger
 from ._result import VoteResult
 from ._sample import Sample
-from ._settings import JUDGING_OPTIONS, VoteSettings, merged_settings
+from ._settings import JUDGING_OPTIONS, VoteSettings, exceptions_of, merged_settings
 from ._tally import Ending, Tally
 from ._turns import Samplers, Turns
 
@@ -56,7 +57,7 @@ def vote(
         ('billing', 1.0)
     """
     merged = merged_settings("vote", settings, options)
-    turns = Turns(sampler, prompt)
+    turns = _turns(sampler, prompt, merged)
     for each in turns.samplers:
         require_sync_sampler(each)
     check_limiter(merged.limiter, asynchronous=False)
@@ -81,20 +82,21 @@ async def avote(
     from ..drawing._tasks import draw_in_tasks  # asyncio takes as long to import as all the rest
 
     merged = merged_settings("avote", settings, options)
-    turns = Turns(sampler, prompt)
+    turns = _turns(sampler, prompt, merged)
     check_limiter(merged.limiter, asynchronous=True)
     ledger = VoteLedger(merged, turns)
     return ledger.result(await draw_in_tasks(ledger, **drawing_options(merged)))
 
 
 def tally(
-    replies: Iterable[Any], *, settings: VoteSettings | None = None, **options: Unpack[VoteOptions]
+    replies: Iterable[Any] | VoteResult, *, settings: VoteSettings | None = None, **options: Unpack[VoteOptions]
 ) -> VoteResult:
     """Decide on replies that are already at hand; makes no calls.
 
     Args:
         replies: texts, parsed objects, ``Reply`` objects, exceptions (failed samples) and ``Sample`` objects, in order
-            of index; or a ``VoteResult``, whose samples are judged anew from their replies.
+            of index (samples alone keep their own indices, if these differ); or a ``VoteResult``, whose samples are
+            judged anew from their replies.
         settings: the options as one object; those about calls are ignored.
         options: the options of ``VoteSettings`` about judging and deciding.
 
@@ -110,7 +112,7 @@ def tally(
     """
     merged = merged_settings("tally", settings, options, JUDGING_OPTIONS)
     counted = Tally(merged)
-    for index, reply in enumerate(_replies(replies)):
+    for index, reply in _numbered(_replies(replies)):
         counted.take(_judged(counted, index, reply))
     return counted.result(Ending(planned=counted.count.drawn))
 
@@ -123,6 +125,12 @@ def _replies(replies: Any) -> Iterable[Any]:
     return replies
 
 
+def _numbered(replies: Iterable[Any]) -> Iterable[tuple[int, Any]]:
+    given = list(replies)
+    own = {reply.index for reply in given if isinstance(reply, Sample)}
+    return ((reply.index, reply) for reply in given) if len(own) == len(given) else enumerate(given)
+
+
 def _judged(counted: Tally, index: int, reply: Any) -> Judged:
     if isinstance(reply, Sample):
         return counted.judge.again(replace(reply, index=index))
@@ -131,13 +139,22 @@ def _judged(counted: Tally, index: int, reply: Any) -> Judged:
     return counted.judge.reply(Origin(index), reply)
 
 
+def _turns(sampler: Samplers, prompt: Any, settings: VoteSettings) -> Turns:
+    turns = Turns(sampler, prompt)
+    if turns.sources is not None and settings.min_sources > len(turns.sources):
+        raise SettingsError(
+            f"min_sources must be at most the number of samplers ({len(turns.sources)}), got {settings.min_sources}"
+        )
+    return turns
+
+
 def drawing_options(settings: VoteSettings) -> dict[str, Any]:
     """What a driver needs to know of the settings."""
     return {
         "concurrency": settings.concurrency,
         "timeout": settings.timeout,
         "deadline": settings.deadline,
-        "raise_on": settings.exceptions,
+        "raise_on": exceptions_of(settings),
         "limiter": settings.limiter,
     }
 
@@ -147,8 +164,8 @@ def _spell_out_options(verb: Any, names: Iterable[str]) -> None:
     named = [
         each for each in Signature.from_callable(verb).parameters.values() if each.kind is not Parameter.VAR_KEYWORD
     ]
-    defaults = VoteSettings()
-    shown = [Parameter(name, Parameter.KEYWORD_ONLY, default=getattr(defaults, name)) for name in names]
+    options = VoteSettings.__dataclass_fields__
+    shown = [Parameter(name, Parameter.KEYWORD_ONLY, default=options[name].default) for name in names]
     verb.__signature__ = Signature([*named, *shown], return_annotation=VoteResult)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from .._coroutines import require_plain_function
-from .._errors import SettingsError
+from .._errors import SettingsError, received
 from ._excerpts import excerpt_error, excerpt_value
 from ._sample import Sample
 
@@ -32,12 +32,12 @@ def check_weights(weights: Any, max_weight: float) -> None:
         for source, weight in weights.items():
             if not _is_weight(weight, max_weight):
                 raise SettingsError(
-                    f"weights[{source!r}] must be a number from 0 to {max_weight:g} "
-                    f"(larger ones: give max_weight), got {weight!r}"
+                    f"weights[{received(source)}] must be a number from 0 to {max_weight:g} "
+                    f"(larger ones: give max_weight), got {received(weight)}"
                 )
     elif isinstance(weights, str):
         if weights != "confidence":
-            raise SettingsError(f'weights must be "confidence", a mapping, a function or None, got {weights!r}')
+            raise SettingsError(f'weights must be "confidence", a mapping, a function or None, got {received(weights)}')
     elif weights is not None and not callable(weights):
         raise TypeError(f'weights must be "confidence", a mapping, a function or None, got {type(weights).__name__}')
     else:
