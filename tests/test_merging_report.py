@@ -95,3 +95,15 @@ def test_what_was_reconciled_away_is_not_in_the_output():
     assert result.value == {"b": 1}
     assert result.fields["a"].status == "reconciled"
     assert (result.unique_paths_considered, result.paths_in_consensus_output) == (2, 1)
+
+
+def test_fields_are_told_the_same_long_after_the_merge():
+    """They are told when asked for; what the constraints chose must not be taken for what memory holds by then."""
+    revisions = [{}, {"i": [0]}, {"i": [0]}, {"i": [[]]}]
+
+    def told() -> str:
+        result = merge(revisions, weights=None, constraints=[lambda record: "i" not in record], max_repairs=50)
+        check_report(result)
+        return repr([(path, field.status, field.value, field.candidates) for path, field in result.fields.items()])
+
+    assert len({told() for _ in range(300)}) == 1

@@ -10,7 +10,18 @@ from .._canonical import canonical_text
 from ._paths import Path
 from ._resolvers import OMIT
 
-__all__ = ["ABSENT", "Branch", "Decision", "Option", "Status", "assemble", "is_kept", "is_plain", "taken"]
+__all__ = [
+    "ABSENT",
+    "Branch",
+    "Decision",
+    "Option",
+    "Status",
+    "assemble",
+    "assemble_value",
+    "is_kept",
+    "is_plain",
+    "taken",
+]
 
 
 class Status:
@@ -145,7 +156,15 @@ def assemble(decision: Decision, choices: Mapping[int, int]) -> Any:
         decision: the decision at the root of the value.
         choices: ``id`` of a decision -> the option to take instead of its choice.
     """
-    value = taken(decision, choices).value
+    return assemble_value(taken(decision, choices).value, choices)
+
+
+def assemble_value(value: Any, choices: Mapping[int, int]) -> Any:
+    """Build what an option stands for: JSON, a branch with what was decided below it, or OMIT for ABSENT.
+
+    No decision is made up for it: ``choices`` knows decisions by ``id``, which a new object can inherit from one that
+    is gone.
+    """
     if value is ABSENT:
         return OMIT
     if not isinstance(value, Branch):

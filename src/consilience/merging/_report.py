@@ -12,7 +12,7 @@ from .._canonical import canonical_text
 from ..evidence._corroboration import corroborated
 from ._decision import UNIT
 from ._electorate import Electorate
-from ._options import ABSENT, Branch, Decision, Option, Status, assemble, is_kept, taken
+from ._options import ABSENT, Branch, Decision, Option, Status, assemble_value, is_kept, taken
 from ._paths import Path
 from ._ratios import text_ratios
 from ._resolvers import OMIT
@@ -139,7 +139,7 @@ def _shown(value: Any, choices: Mapping[int, int]) -> Any:
     if value is ABSENT:
         return None
     if isinstance(value, Branch):
-        whole = assemble(Decision(Path(), [Option(value, 0, (), ())], 0, Status.AGREED, 0, 0), choices)
+        whole = assemble_value(value, choices)
         return whole if whole is not OMIT else {} if value.kind == "object" else []
     return value
 
