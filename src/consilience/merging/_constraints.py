@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._coroutines import require_plain_function
-from ..replies._validation import _is_bool
+from ..replies._validation import is_boolean
 from ._paths import EACH, Path, parse_path
 from ._revisions import plain_json
 
@@ -57,7 +57,7 @@ def is_met(constraints: Sequence[Constraint], record: Any) -> bool:
     """Whether a record satisfies all constraints. One that raises is not met: fields it needs may be missing."""
     try:
         # A check may change what it is given, and the next one must not see that.
-        return not any(_is_bool(each.check(plain_json(record)), False) for each in constraints)
+        return not any(is_boolean(each.check(plain_json(record)), False) for each in constraints)
     except Exception:
         return False
 

@@ -20,6 +20,7 @@ __all__ = [
     "field_in",
     "from_jsonschema",
     "from_pydantic",
+    "is_boolean",
     "validate",
 ]
 
@@ -43,14 +44,14 @@ def validate(validator: Validator, record: Any) -> Any:
         raise
     except Exception as error:
         raise Rejected(_describe(error)) from error
-    if verdict is None or _is_bool(verdict, True):
+    if verdict is None or is_boolean(verdict, True):
         return record
-    if _is_bool(verdict, False):
+    if is_boolean(verdict, False):
         raise Rejected("the validator returned False")
     return verdict
 
 
-def _is_bool(verdict: Any, wanted: bool) -> bool:
+def is_boolean(verdict: Any, wanted: bool) -> bool:
     """Whether the verdict is this boolean, Python's own or numpy's (which a comparison of numpy values gives)."""
     if verdict is wanted:
         return True
