@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from consilience.merging import merge
 from consilience.replies._reply import Reply
-from consilience.voting import Failure, Sample, VoteSettings, tally
+from consilience.voting import Failure, Sample, VoteResult, VoteSettings, tally
 from consilience.voting._copies import _copied_containers, private_copy
 from consilience.voting._judging import Judge, Origin
 
@@ -324,3 +325,33 @@ def test_copied_containers_are_equal_and_share_none(value: Any) -> None:
     copied = _copied_containers(value)
     assert copied == value
     assert not containers(copied) & containers(value)
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        ("OutputParserException: no team", "invalid: OutputParserException: no team"),
+        ("empty_reply: the parser returned None", "empty_reply: the parser returned None"),
+        ("missing_key", "invalid: missing_key"),
+        ("", "invalid: "),
+        (ValueError("not even text"), "invalid: ValueError: not even text"),
+    ],
+)
+def test_a_reply_that_the_client_refused_has_failed_whatever_it_holds(error: Any, expected: str) -> None:
+    reply = Reply('{"team": "billing"}', error=error, usage={"output_tokens": 3}, source="small")
+    result = tally([reply], key="team")
+    [sample] = result.samples
+    assert (sample.ok, sample.error, sample.raw, sample.source) == (False, expected, reply, "small")
+    assert result.usage == {"output_tokens": 3}
+    assert tally(result, key="team").samples == result.samples
+    assert merge([reply, {"a": 1}]).samples[0].error == expected
+
+
+def test_a_refused_reply_that_was_cut_off_is_truncated() -> None:
+    sample = judge(Reply('{"team": "bil', error="invalid: no JSON", finish_reason="length"), key="team")
+    assert (sample.error, sample.truncated) == ("truncated: no JSON", True)
+
+
+def test_a_refused_reply_survives_json() -> None:
+    result = tally([Reply("Bill!", error="invalid: no such team")])
+    assert VoteResult.from_json(result.to_json()) == result

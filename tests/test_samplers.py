@@ -11,6 +11,7 @@ from unittest.mock import AsyncMock, Mock
 
 import pytest
 
+from consilience import avote, retrying, sample_index, vote
 from consilience._coroutines import close_awaitable, is_awaitable
 from consilience.drawing import is_async_sampler, require_sync_sampler
 
@@ -138,3 +139,36 @@ def test_an_object_that_cannot_be_asked_is_left_alone() -> None:
     close_awaitable(Hostile())
     with pytest.raises(RuntimeError):
         is_awaitable(Hostile())
+
+
+def test_a_sampler_knows_the_number_of_its_sample() -> None:
+    def ask_for_number(prompt: str) -> Any:
+        return {"number": sample_index()}
+
+    async def ask_in_task(prompt: str) -> Any:
+        await asyncio.sleep(0)
+        return {"number": sample_index()}
+
+    def numbers(result: Any) -> list[Any]:
+        return [sample.record["number"] for sample in result.samples]
+
+    assert sample_index() is None
+    assert numbers(vote(ask_for_number, "x", n=8, concurrency=4)) == list(range(8))
+    for sampler in (ask_for_number, ask_in_task):
+        assert numbers(asyncio.run(avote(sampler, "x", n=8, concurrency=4))) == list(range(8))
+    assert sample_index() is None
+
+
+def test_a_retry_has_the_number_of_its_sample_and_a_vote_within_a_vote_its_own() -> None:
+    seen = []
+
+    def flaky(prompt: str) -> Any:
+        seen.append(sample_index())
+        if len(seen) == 1:
+            raise OSError("try again")
+        inner = vote(lambda _: {"number": sample_index()}, "x", n=2)
+        return {"inner": [sample.record["number"] for sample in inner.samples], "outer": sample_index()}
+
+    result = vote(retrying(flaky, attempts=2, wait=lambda state: 0), "x", n=2)
+    assert seen == [0, 0, 1]
+    assert [sample.record for sample in result.samples] == [{"inner": [0, 1], "outer": i} for i in range(2)]

@@ -18,7 +18,7 @@ import numpy
 import pytest
 from pydantic import BaseModel
 
-from consilience import _errors, all_of
+from consilience import ConsensusSettings, SettingsError, _errors, all_of
 from consilience.voting import VoteSettings, avote, tally, vote, when_settled
 from consilience.voting._fingerprint import fingerprint
 from consilience.voting._settings import JUDGING_OPTIONS, VoteOptions, exceptions_of, merged_settings, rules_of
@@ -376,3 +376,14 @@ def test_fingerprints_hold_nothing_of_this_process() -> None:
         for seed in ("1", "2")
     }
     assert len(hashes) == 1
+
+
+def test_with_options_replaces_some_and_names_the_unknown() -> None:
+    for settings in (VoteSettings(n=9), ConsensusSettings(n=9)):
+        changed = settings.with_options(n=3, min_agreement=0.7)
+        assert (changed.n, changed.min_agreement, settings.n, type(changed)) == (3, 0.7, 9, type(settings))
+        assert settings.with_options() == settings
+        with pytest.raises(TypeError, match="did you mean 'n'"):
+            settings.with_options(N=3)
+        with pytest.raises(SettingsError, match="n must be"):
+            settings.with_options(n=0)

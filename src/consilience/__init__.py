@@ -15,7 +15,7 @@ in the same way, and decides every field of the record on its own (merging).
 
 from ._errors import AbstainError, ConsilienceError, MissingExtraError, SettingsError
 from ._version import __version__
-from .drawing import retrying
+from .drawing import retrying, sample_index
 from .evidence import (
     ConsolidatedClaim,
     ConsolidatedTriple,
@@ -156,6 +156,7 @@ __all__ = [
     "prefer_leading_resolver",
     "prefer_most_common_resolver",
     "retrying",
+    "sample_index",
     "tally",
     "unflatten",
     "vote",

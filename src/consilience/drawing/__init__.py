@@ -4,6 +4,7 @@
 """
 
 from ._calls import Call, Drawing, Ledger, Outcome
+from ._flight import sample_index
 from ._limiters import check_limiter
 from ._retry import retrying
 from ._samplers import is_async_sampler, require_sync_sampler
@@ -19,4 +20,5 @@ __all__ = [
     "is_async_sampler",
     "require_sync_sampler",
     "retrying",
+    "sample_index",
 ]

@@ -10,7 +10,7 @@ from .._coroutines import close_awaitable, is_awaitable
 from ..replies._reply import Reply
 from ._calls import Call, Outcome
 
-__all__ = ["Flight", "Landing", "current_flight"]
+__all__ = ["Flight", "Landing", "current_flight", "sample_index"]
 
 Landing = Outcome | BaseException
 """What a flight ends with: an outcome, or an exception that is no Exception and must reach the caller."""
@@ -21,6 +21,24 @@ _current_flight: ContextVar[Flight | None] = ContextVar("consilience_current_fli
 def current_flight() -> Flight | None:
     """The flight that the running code is part of, None outside a sampler's call."""
     return _current_flight.get()
+
+
+def sample_index() -> int | None:
+    """The number of the sample that is being drawn, from 0, inside a sampler; None outside.
+
+    A sampler derives from it what each sample needs of its own: a seed, the name of a span, a key that keeps a cache
+    from giving the same reply twice. It is the same number in threads, in tasks and in order, and for every retry.
+
+    Returns:
+        The ``index`` that the ``Sample`` will have. Of votes within votes, that of the innermost.
+
+    Example:
+        >>> from consilience import vote
+        >>> [sample.raw for sample in vote(lambda prompt: {"seed": sample_index()}, "Which team?", n=3).samples]
+        [{'seed': 0}, {'seed': 1}, {'seed': 2}]
+    """
+    flight = current_flight()
+    return None if flight is None else flight.call.index
 
 
 class Flight:

@@ -14,10 +14,12 @@ from .._errors import SettingsError
 from ..replies._reply import Reply
 from ..voting._confidence import coerce_confidence
 from ..voting._details import most_often
+from ..voting._judging import Judge, Origin
 from ..voting._keys import MissingKey, key_reader
 from ..voting._reasons import Failure
 from ..voting._result import VoteResult
 from ..voting._sample import Sample
+from ..voting._settings import VoteSettings
 from ..voting._summary import usage
 from ..voting._weights import UnusableWeight
 from ._comparators import Unordered
@@ -127,6 +129,8 @@ def _sample(index: int, revision: Any, confidence_field: str | None) -> Sample:
     about: dict[str, Any] = {}
     if isinstance(revision, Reply):
         about = {"confidence": coerce_confidence(revision.confidence), "source": revision.source}
+        if revision.error is not None:
+            return Judge(VoteSettings()).reply(Origin(index), revision).sample
         revision = revision.content
     if confidence_field is not None and (told := _told(revision, confidence_field)) is not None:
         about["confidence"] = told

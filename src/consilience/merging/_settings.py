@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from .._arguments import check_share, check_threshold
 from .._coroutines import require_plain_function
@@ -18,6 +18,9 @@ from ._constraints import Constraint
 from ._paths import EACH, Path, parse_path
 from ._resolvers import ConflictResolver, check_resolver, default_conflict_resolver
 from ._schema import Schema, as_schema
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["MAX_WEIGHT", "MERGING_OPTIONS", "ConsensusOptions", "ConsensusSettings", "Weighting", "consensus_settings"]
 
@@ -162,6 +165,19 @@ class ConsensusSettings:
         as_schema(self.schema)
         self.reading()
 
+    def with_options(self, **options: Unpack[ConsensusOptions]) -> ConsensusSettings:
+        """These settings with ``options`` in place of their own.
+
+        Raises:
+            TypeError: an option that does not exist; the message names the one that is meant.
+            SettingsError: a value that is not allowed.
+
+        Example:
+            >>> ConsensusSettings(n=9, min_agreement=0.6).with_options(n=3).min_agreement
+            0.6
+        """
+        return consensus_settings("with_options", self, options)
+
     def reading(self) -> VoteSettings:
         """The options of drawing and reading, which are those of a vote on the whole record."""
         return VoteSettings(**{name: getattr(self, name) for name in _SHARED})
@@ -193,7 +209,7 @@ def consensus_settings(
         raise TypeError(f"settings must be a ConsensusSettings or None, got {type(settings).__name__}")
     for name in options:
         if name not in allowed:
-            close = get_close_matches(name, allowed, n=1)
+            close = get_close_matches(name.lower(), allowed, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
             raise TypeError(f"{verb}() got an unexpected keyword argument {name!r}{hint}")
     if settings is None:

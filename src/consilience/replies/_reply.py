@@ -23,10 +23,16 @@ class Reply:
             used where the record itself names none.
         source: who answered; each vote with the same source is one witness (see ``min_sources``).
         finish_reason: why generation ended; ``"length"`` and ``"max_tokens"`` mark the sample as truncated.
+        error: why the client itself could make nothing of the reply (its parser refused it, say), in one sentence,
+            that may begin with a code of ``Failure`` and a colon. The sample has failed then (``truncated`` if the
+            reply was cut off, else with that code, else ``invalid``); what was said stays to be read in ``content``.
 
     Example:
         >>> Reply('{"team": "billing"}', usage={"output_tokens": 7}).content
         '{"team": "billing"}'
+        >>> from consilience import tally
+        >>> tally([Reply("Bill!", error="OutputParserException: no such team")]).samples[0].error
+        'invalid: OutputParserException: no such team'
     """
 
     content: Any
@@ -34,3 +40,4 @@ class Reply:
     confidence: float | None = None
     source: str | None = None
     finish_reason: str | None = None
+    error: str | None = None

@@ -23,6 +23,7 @@ from ._weights import UNIT, UnusableWeight
 
 __all__ = ["Judge", "Judged", "Origin"]
 
+_CODES = frozenset(code for name, code in vars(Failure).items() if name.isupper())
 _CUT_OFF = frozenset({"length", "max_tokens", "MAX_TOKENS"})
 
 
@@ -115,6 +116,8 @@ class Judge:
             content, confidence, cut_off = raw.content, raw.confidence, _is_cut_off(raw)
             if origin.source is None:
                 origin = origin._replace(source=_source_name(raw.source))
+            if raw.error is not None:
+                return self.failure(origin, *_refusal_of(raw.error, cut_off), raw, cut_off)
         if isinstance(content, (bytes, bytearray)):
             content = bytes(content).decode("utf-8", errors="replace")
         if isinstance(content, str):
@@ -292,6 +295,17 @@ def _calls_functions(settings: VoteSettings) -> bool:
 
 def _is_cut_off(reply: Reply) -> bool:
     return isinstance(reply.finish_reason, str) and str.__str__(reply.finish_reason) in _CUT_OFF
+
+
+def _refusal_of(error: Any, cut_off: bool) -> _Refusal:
+    """What the client says of a reply that it could make nothing of."""
+    if isinstance(error, BaseException):
+        return _Refusal(Failure.TRUNCATED if cut_off else Failure.INVALID, excerpt_error(error))
+    text = excerpt(error if isinstance(error, str) else excerpt_value(error), 300)
+    code, colon, message = text.partition(": ")
+    if code not in _CODES or not colon:
+        code, message = Failure.INVALID, text
+    return _Refusal(Failure.TRUNCATED if cut_off else code, message)
 
 
 def _source_name(source: Any) -> str | None:

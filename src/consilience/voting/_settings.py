@@ -19,6 +19,8 @@ from ._sample import Sample
 from ._weights import Weigher, Weights, check_weights
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from ._stopping import StoppingRule
 
 __all__ = [
@@ -169,6 +171,19 @@ class VoteSettings:
         check_repair(self.repair)
         object.__setattr__(self, "stop", _rules(self.stop))
         object.__setattr__(self, "raise_on", _exception_types(self.raise_on))
+
+    def with_options(self, **options: Unpack[VoteOptions]) -> VoteSettings:
+        """These settings with ``options`` in place of their own.
+
+        Raises:
+            TypeError: an option that does not exist; the message names the one that is meant.
+            SettingsError: a value that is not allowed.
+
+        Example:
+            >>> VoteSettings(n=9, key="team").with_options(n=3).key
+            'team'
+        """
+        return merged_settings("with_options", self, options)
 
 
 _LARGEST_COUNT = 1_000_000_000
