@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from .._canonical import canonical_text
@@ -30,8 +30,8 @@ UNIT = 1_000_000_000
 class Decider:
     """Decides the places of a joint tree by one electorate and one set of rules.
 
-    ``ranking`` holds the revisions, most trusted first; ``min_support`` is None where an item of a list needs what
-    every value needs.
+    ``ranking`` holds the revisions, most trusted first (empty where no rule asks for it); ``min_support`` is None
+    where an item of a list needs what every value needs.
     """
 
     electorate: Electorate
@@ -61,10 +61,10 @@ class Decider:
         poll = poll.heard(kinds)
         if winner is not None and kind in ("object", "list"):
             options = [self._container(winner, node, path), *self._others(node, kind, poll), *absence]
-            return Decision(node.pattern, options, 0, _agreement(options), poll.total, poll.voices)
+            return Decision(node.pattern, options, 0, _agreement(options), poll.total, poll.voices, node.likeness)
         values = self._values(node, poll, path)
         options = [*values, *self._others(node, "scalar", poll), *absence]
-        decision = Decision(node.pattern, options, 0, Status.OMITTED, poll.total, poll.voices)
+        decision = Decision(node.pattern, options, 0, Status.OMITTED, poll.total, poll.voices, node.likeness)
         if winner is not None and kind is ABSENT:
             decision.take(winner, Status.ABSENT)
             return decision
@@ -104,7 +104,8 @@ class Decider:
 
     def _values(self, node: Node, poll: Poll, path: Path) -> list[Option]:
         """The scalars here, those that count as equal in one option."""
-        distinct = _distinct(poll, node.scalars, node.texts)
+        scalars = node.scalars
+        distinct = poll.options([(scalars[behind[0]], behind) for behind in node.answers.values()])
         if node.rule is None or len(distinct) < 2:
             return distinct
         values, weights = [option.value for option in distinct], [option.weight for option in distinct]
@@ -117,7 +118,7 @@ class Decider:
         if len(of_kind) == len(node.values):
             return []
         others = {revision: value for revision, value in node.values.items() if kind_of(value) != kind}
-        return _distinct(poll, others, {revision: canonical_text(value) for revision, value in others.items()})
+        return _distinct(poll, others)
 
     def _object(self, node: Node, path: Path) -> Branch:
         holders = list(node.objects)
@@ -183,7 +184,7 @@ class Decider:
         source = next((revision for revision in self.ranking if revision in node.values), None)
         value = ABSENT if source is None else node.values[source]
         behind = () if source is None else (source,)
-        return Decision(node.pattern, [Option(value, 0, behind, behind)], 0, Status.IGNORED, poll.total, poll.voices)
+        return Decision(node.pattern, [Option(value, 0, behind, behind)], 0, Status.IGNORED, poll.total, poll.voices, node.likeness)
 
     def _resolved(self, decision: Decision, poll: Poll, path: Path) -> Decision:
         """Let the resolver choose a value, or leave the field out; so it is where nobody has a voice."""
@@ -236,11 +237,11 @@ def _lacking(node: Node, voters: Sequence[int]) -> list[int]:
     return [revision for revision in voters if revision not in node.values]
 
 
-def _distinct(poll: Poll, values: Mapping[int, Any], texts: Mapping[int, str]) -> list[Option]:
+def _distinct(poll: Poll, values: Mapping[int, Any]) -> list[Option]:
     """One option for every different value, in canonical order."""
     behind: dict[str, list[int]] = {}
-    for revision in values:
-        behind.setdefault(texts[revision], []).append(revision)
+    for revision, value in values.items():
+        behind.setdefault(canonical_text(value), []).append(revision)
     return poll.options((_as_most_write_it(poll, values, behind[text]), behind[text]) for text in sorted(behind))
 
 
@@ -259,7 +260,7 @@ def _joined(poll: Poll, groups: Sequence[Sequence[Option]]) -> list[Option]:
         for group in groups
     )
     return [
-        replace(option, spellings=tuple(group)) if len(group) > 1 else option
+        option._replace(spellings=tuple(group)) if len(group) > 1 else option
         for option, group in zip(joined, groups, strict=True)
     ]
 

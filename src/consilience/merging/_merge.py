@@ -22,10 +22,11 @@ from ..voting._sample import Sample
 from ..voting._settings import VoteSettings
 from ..voting._summary import usage
 from ..voting._weights import UnusableWeight
-from ._comparators import Unordered
+from ._comparators import Ignore, Unordered
 from ._constraints import Constraint, is_met
 from ._decision import UNIT, Decider
 from ._electorate import Electorate
+from ._likeness import measured_likeness
 from ._options import Branch, Decision, assemble, taken
 from ._paths import EACH, Path
 from ._reconciliation import Reconciliation, reconcile
@@ -191,6 +192,7 @@ class Merger:
             self._settings.weights,
             samples,
             root,
+            measured_likeness(root, sorted(revisions)),
             self._satisfies if self._has_constraints else None,
             one_vote_per_source=self._settings.one_vote_per_source,
         )
@@ -217,6 +219,8 @@ class Merger:
 
     def _weighed(self, sample: Sample) -> Sample:
         """A valid sample with the weight that a function gives it; failed, if the function fails on it."""
+        if not callable(self._settings.weights):
+            return sample
         try:
             return replace(sample, weight=function_weight(self._settings.weights, sample))
         except UnusableWeight as error:
@@ -236,6 +240,11 @@ class Merger:
         return not (self._has_constraints or self._settings.min_confidence or by_trust)
 
     @property
+    def _asks_for_trust(self) -> bool:
+        """Whether some rule asks which revision is trusted most."""
+        return any(isinstance(rule, Ignore | Unordered) for rule in self.rules.values())
+
+    @property
     def _has_constraints(self) -> bool:
         return bool(self._constraints) or (self._schema is not None and self._schema.has_constraints)
 
@@ -252,7 +261,7 @@ class Merger:
         settings = self._settings
         decider = Decider(
             electorate,
-            ranked(electorate.weights, root),
+            ranked(electorate.weights, root) if self._asks_for_trust else (),
             settings.min_agreement,
             settings.min_support,
             settings.conflict_resolver,

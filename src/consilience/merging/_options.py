@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from .._canonical import canonical_text
 from ._paths import Path
@@ -69,8 +69,7 @@ class Branch:
     written_empty: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     """One answer: a value, a branch or ABSENT, with its weight (in units of 1e-9) and the revisions behind it.
 
     ``speakers`` are those of the revisions that have a voice: all of them, or with one vote per source those that say
@@ -88,7 +87,8 @@ class Option:
 class Decision:
     """What was decided at one place: the options, the choice among them, and how it came about.
 
-    ``total`` is the weight of all voices, ``voices`` their number. ``lacks_sources`` says that an answer met the
+    ``total`` is the weight of all voices, ``voices`` their number, ``likeness`` how alike two texts here are on average
+    (None with fewer than two). ``lacks_sources`` says that an answer met the
     threshold, but was left to the conflict resolver because too few sources support it.
     """
 
@@ -98,6 +98,7 @@ class Decision:
     status: str
     total: int
     voices: int
+    likeness: float | None = None
     lacks_sources: bool = False
 
     @property

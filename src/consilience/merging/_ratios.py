@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     Matrix = NDArray[np.float64]
 
-__all__ = ["Scorer", "text_ratios"]
+__all__ = ["Scorer", "paired_ratios", "text_ratios"]
 
 Scorer = Callable[[str, str], float]
 """How alike two texts are, from 0 to 1."""
@@ -36,16 +36,27 @@ def text_ratios(left: Sequence[str], right: Sequence[str]) -> Matrix:
     return np.asarray(cdist(left, right, scorer=ratio, dtype=np.float64)) / 100.0
 
 
-def _each_pair_once(texts: Sequence[str]) -> Matrix:
-    """The same for long texts with themselves, of which even equal ones take their time."""
+def paired_ratios(left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
+    """The same of every text on the left with the text at its place on the right.
+
+    Example:
+        >>> paired_ratios(["USA", "rum"], ["U.S.A.", "rum"]).round(3).tolist()
+        [0.667, 1.0]
+    """
     import numpy as np
     from rapidfuzz.fuzz import ratio
     from rapidfuzz.process import cpdist
+
+    return np.asarray(cpdist(left, right, scorer=ratio, dtype=np.float64)) / 100.0
+
+
+def _each_pair_once(texts: Sequence[str]) -> Matrix:
+    """The same for long texts with themselves, of which even equal ones take their time."""
+    import numpy as np
 
     result = np.eye(len(texts))
     ones, others = np.triu_indices(len(texts), 1)
     if len(ones):
         left, right = [texts[one] for one in ones.tolist()], [texts[other] for other in others.tolist()]
-        pairs = cpdist(left, right, scorer=ratio, dtype=np.float64)
-        result[ones, others] = result[others, ones] = pairs / 100.0
+        result[ones, others] = result[others, ones] = paired_ratios(left, right)
     return result

@@ -14,7 +14,6 @@ from ._decision import UNIT
 from ._electorate import Electorate
 from ._options import ABSENT, Branch, Decision, Option, Status, assemble_value, is_kept, taken
 from ._paths import Path
-from ._ratios import text_ratios
 from ._resolvers import OMIT
 from ._result import Candidate, FieldConsensus, Fields
 
@@ -74,7 +73,7 @@ def report(root: Decision, choices: Mapping[int, int], witnesses: Witnesses) -> 
         omitted=statuses[Status.OMITTED],
         lacking_sources=sum(place.lacks_sources for place in counted),
         confidence=_mean([decision.best.weight / decision.total for decision in decisions if decision.total]) or 0.0,
-        string_similarity=_mean([mean for decision in decisions if (mean := _pairwise(decision)) is not None]),
+        string_similarity=_mean([each.likeness for each in decisions if each.likeness is not None]),
     )
 
 
@@ -165,23 +164,3 @@ def _candidates(decision: Decision, choices: Mapping[int, int], witnesses: Witne
 
 def _mean(numbers: list[float]) -> float | None:
     return sum(sorted(numbers)) / len(numbers) if numbers else None
-
-
-def _pairwise(decision: Decision) -> float | None:
-    """The mean similarity of two revisions' texts at one place; None with fewer than two texts."""
-    texts = [
-        (each.value, len(each.revisions))
-        for option in decision.options
-        for each in (option.spellings or (option,))
-        if type(each.value) is str
-    ]
-    count = sum(times for _, times in texts)
-    if count < 2:
-        return None
-    if len(texts) == 1:
-        return 1.0
-    import numpy as np
-
-    spellings, times = [text for text, _ in texts], np.array([times for _, times in texts])
-    # All pairs in both directions, without each revision's comparison with itself.
-    return float(times @ text_ratios(spellings, spellings) @ times - count) / (count * (count - 1))

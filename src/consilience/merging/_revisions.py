@@ -23,6 +23,7 @@ MAX_DEPTH = 200
 """The same depth at which reading a reply gives up."""
 
 _PLAIN = frozenset({str, bool, int, float, type(None)})
+_TEXT = frozenset({str})
 
 _OF_ADDRESSES = frozenset({"ipaddress", "pydantic", "pydantic_core"})
 """Packages whose values are URLs and other addresses, when they are nothing else that is known here."""
@@ -56,6 +57,8 @@ def _copy(value: Any, name: str, path: tuple[str | int, ...]) -> Any:
     if len(path) > MAX_DEPTH:
         # A cycle ends here as well: there is no other way for a finite value to be this deep by mistake.
         raise SettingsError(f"{name} is nested deeper than {MAX_DEPTH} levels or contains itself")
+    if type(value) is dict and _TEXT.issuperset(map(type, value)) and _PLAIN.issuperset(map(type, value.values())):
+        return value.copy()
     if isinstance(value, Mapping):
         return {
             key if type(key) is str else _key(key, name, path): (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from .._arguments import check_share, check_threshold
@@ -213,8 +214,13 @@ def consensus_settings(
             hint = f"; did you mean {close[0]!r}?" if close else ""
             raise TypeError(f"{verb}() got an unexpected keyword argument {name!r}{hint}")
     if settings is None:
-        return ConsensusSettings(**options)
+        return ConsensusSettings(**options) if options else _default_settings()
     return replace(settings, **options) if options else settings
+
+
+@lru_cache(maxsize=1)
+def _default_settings() -> ConsensusSettings:
+    return ConsensusSettings()
 
 
 def _check_weighting(weights: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._canonical import canonical_text
 from .._errors import SettingsError
@@ -15,6 +15,9 @@ from ._settings import MAX_WEIGHT, Weighting
 from ._tree import Node
 from ._trust import mean_similarities, trust_weights
 
+if TYPE_CHECKING:
+    from ._likeness import Integers
+
 __all__ = ["CONSISTENT", "check_number_of_weights", "function_weight", "ranked", "weigh"]
 
 CONSISTENT = 2.0
@@ -25,6 +28,7 @@ def weigh(
     weighting: Weighting,
     samples: Sequence[Sample],
     root: Node,
+    likeness: Integers,
     satisfies: Callable[[Any], bool] | None,
     *,
     one_vote_per_source: bool = False,
@@ -35,6 +39,7 @@ def weigh(
         weighting: the setting.
         samples: every sample; a list of weights has one for each, a function has given them theirs.
         root: the joint tree of the valid revisions.
+        likeness: how alike every two of them are.
         satisfies: whether a record meets the constraints; None without any.
         one_vote_per_source: whether trust is what other sources confirm.
 
@@ -48,7 +53,7 @@ def weigh(
         bonus = {r: CONSISTENT for r in valid if satisfies is not None and satisfies(root.values[r])}
         sources = {sample.index: sample.source for sample in samples} if one_vote_per_source else None
         voices = len({sources[revision] for revision in valid}) if sources is not None else len(valid)
-        alike = mean_similarities(root, valid, sources) if voices > 1 else dict.fromkeys(valid, 1.0)
+        alike = mean_similarities(likeness, valid, sources) if voices > 1 else dict.fromkeys(valid, 1.0)
         return {revision: round(weight * UNIT) for revision, weight in trust_weights(alike, bonus).items()}
     given = _given(weighting, {sample.index: sample for sample in samples})
     return {revision: round(given(revision) * UNIT) for revision in valid}

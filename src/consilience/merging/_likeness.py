@@ -1,0 +1,149 @@
+"""The likeness: how alike revisions are at the leaves, with every two texts at a leaf compared once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+from ._ratios import paired_ratios, text_ratios
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ._tree import Node
+
+    Integers = NDArray[np.int64]
+
+__all__ = ["mean_likeness", "measured_likeness"]
+
+UNIT = 1_000_000_000
+"""Similarities are summed in whole units of 1e-9, so that the order of the revisions does not matter."""
+
+_CELLS = 1 << 20
+"""The most pairs of values that are looked at together."""
+
+
+def measured_likeness(root: Node, revisions: Sequence[int]) -> Integers:
+    """Compare every two revisions over the leaves that either of them has.
+
+    Texts are as alike as their normalised indel similarity says, other values are equal (1) or not (0), and a leaf
+    that only one side has counts 0. Two revisions without any leaf are alike. Every leaf is told its ``likeness``.
+
+    Args:
+        root: the joint tree of the revisions.
+        revisions: all of them.
+
+    Returns:
+        The mean similarity of every two revisions, in units of 1e-9; 0 on the diagonal.
+    """
+    import numpy as np
+
+    size = len(revisions)
+    ones, others = np.tril_indices(size, -1)
+    common, either, alike = (np.zeros(len(ones), dtype=np.int64) for _ in range(3))
+    for block in _blocks(root, revisions, len(ones)):
+        common += block.unanimous
+        either += block.unanimous
+        if block.leaves and len(ones):
+            equal, present, similar = block.compare(ones, others)
+            common += equal
+            either += present
+            alike += similar
+    ratio = np.where(either > 0, (common + alike / UNIT) / np.maximum(either, 1), 1.0)
+    units = np.zeros((size, size), dtype=np.int64)
+    units[ones, others] = units[others, ones] = np.rint(ratio * UNIT)
+    return units
+
+
+def mean_likeness(texts: Mapping[str, int]) -> float | None:
+    """The mean similarity of two revisions' texts; None with fewer than two.
+
+    Args:
+        texts: text -> the number of revisions that have it.
+
+    Example:
+        >>> round(mean_likeness({"USA": 2, "U.S.A.": 1}), 3)
+        0.778
+    """
+    count = sum(texts.values())
+    if count < 2:
+        return None
+    import numpy as np
+
+    spellings, times = list(texts), np.array(list(texts.values()))
+    # All pairs in both directions, without each revision's comparison with itself.
+    return float(times @ text_ratios(spellings, spellings) @ times - count) / (count * (count - 1))
+
+
+@dataclass(slots=True)
+class _Block:
+    """Some leaves at which not all revisions say the same, and the number of those at which they do.
+
+    ``codes`` has a row for each leaf with the number of each revision's answer there, texts first, -1 for none;
+    ``sizes`` says how many of the answers are texts. ``texts`` are the pairs of them, leaf by leaf.
+    """
+
+    unanimous: int = 0
+    leaves: list[Node] = field(default_factory=list)
+    codes: list[list[int]] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    texts: list[tuple[str, str]] = field(default_factory=list)
+
+    def add(self, leaf: Node, answers: Mapping[str, list[int]], places: Mapping[int, int]) -> None:
+        row, texts = [-1] * len(places), []
+        for code, (mark, behind) in enumerate(answers.items()):
+            for revision in behind:
+                row[places[revision]] = code
+            # In canonical order texts come first, except for empty containers, which the caller has put last.
+            if mark[0] == '"':
+                texts.append(leaf.scalars[behind[0]])
+        self.leaves.append(leaf)
+        self.codes.append(row)
+        self.sizes.append(len(texts))
+        self.texts.extend(combinations(texts, 2))
+
+    def compare(self, ones: NDArray[np.intp], others: NDArray[np.intp]) -> tuple[Integers, Integers, Integers]:
+        """For every two revisions: the leaves where they are equal, the leaves of either, the similarity of texts."""
+        import numpy as np
+
+        codes, sizes = np.array(self.codes), np.array(self.sizes)[:, None]
+        left, right = codes[:, ones], codes[:, others]
+        low, high = np.minimum(left, right), np.maximum(left, right)
+        equal = (low == high) & (low >= 0)
+        are_texts = (low >= 0) & (high < sizes)
+        # Where each pair of texts stands among the pairs of all leaves; behind them stands what is no such pair.
+        pairs = sizes * (sizes - 1) // 2
+        place = np.cumsum(pairs)[:, None] - pairs + low * (2 * sizes - low - 1) // 2 + high - low - 1
+        units = np.zeros(len(self.texts) + 1, dtype=np.int64)
+        if self.texts:
+            first, second = zip(*self.texts, strict=True)
+            units[:-1] = np.rint(paired_ratios(first, second) * UNIT)
+        similar = units[np.where(are_texts & (low != high), place, -1)]
+        self._tell_leaves(similar.sum(axis=1) + UNIT * (equal & are_texts).sum(axis=1), are_texts.sum(axis=1))
+        return equal.sum(axis=0), (high >= 0).sum(axis=0), similar.sum(axis=0)
+
+    def _tell_leaves(self, total: Any, pairs: Any) -> None:
+        for leaf, similarity, count in zip(self.leaves, total.tolist(), pairs.tolist(), strict=True):
+            leaf.likeness = similarity / UNIT / count if count else None
+
+
+def _blocks(root: Node, revisions: Sequence[int], pairs: int) -> Iterator[_Block]:
+    """Some of the leaves at a time, so that all pairs of revisions there do not need too much memory."""
+    places = {revision: place for place, revision in enumerate(revisions)}
+    most = max(1, _CELLS // max(pairs, 1))
+    block = _Block()
+    for leaf, answers in root.leaves():
+        if len(answers) == 1:
+            [(mark, behind)] = answers.items()
+            leaf.likeness = 1.0 if mark[0] == '"' and len(behind) > 1 else None
+            if len(behind) == len(revisions):
+                block.unanimous += 1
+                continue
+        block.add(leaf, answers, places)
+        if len(block.leaves) == most:
+            yield block
+            block = _Block()
+    yield block
