@@ -13,7 +13,7 @@ from ._electorate import Electorate, Poll
 from ._options import ABSENT, Branch, Decision, Option, Status, is_kept
 from ._order import majority_order, usual_key_order
 from ._paths import ROOT, Path
-from ._resolvers import OMIT, Conflict, ConflictResolver, resolve
+from ._resolvers import OMIT, Conflict, ConflictResolver, default_conflict_resolver, resolve
 from ._revisions import plain_json
 from ._similarity import kind_of
 from ._tree import Node
@@ -54,6 +54,8 @@ class Decider:
         node = self._as_seen_by(poll.voters, node)
         if isinstance(node.rule, Ignore):
             return self._copied(node, poll)
+        if self.electorate.has_no_sources and len(node.scalars) == len(poll.voters):
+            return self._scalar(node, poll, [], path)
         kinds = poll.options(_kinds(node, poll.voters))
         absence = [option for option in kinds if option.value is ABSENT]
         winner = self._kind(kinds, poll.total)
@@ -62,17 +64,26 @@ class Decider:
         if winner is not None and kind in ("object", "list"):
             options = [self._container(winner, node, path), *self._others(node, kind, poll), *absence]
             return Decision(node.pattern, options, 0, _agreement(options), poll.total, poll.voices, node.likeness)
-        values = self._values(node, poll, path)
-        options = [*values, *self._others(node, "scalar", poll), *absence]
+        if kind == "scalar":
+            return self._scalar(node, poll, absence, path)
+        options = [*self._values(node, poll, path), *self._others(node, "scalar", poll), *absence]
         decision = Decision(node.pattern, options, 0, Status.OMITTED, poll.total, poll.voices, node.likeness)
         if winner is not None and kind is ABSENT:
             decision.take(winner, Status.ABSENT)
             return decision
-        leader = self._winner(values, poll.total) if kind == "scalar" else None
+        decision.lacks_sources = winner is not None
+        return self._resolved(decision, poll, path)
+
+    def _scalar(self, node: Node, poll: Poll, absence: Sequence[Option], path: Path) -> Decision:
+        """Decide which scalar stands at a place where one does."""
+        values = self._values(node, poll, path)
+        options = [*values, *self._others(node, "scalar", poll), *absence]
+        decision = Decision(node.pattern, options, 0, Status.OMITTED, poll.total, poll.voices, node.likeness)
+        leader = self._winner(values, poll.total)
         if leader is not None and self._is_supported(leader):
             decision.take(leader, _agreement(options))
             return decision
-        decision.lacks_sources = leader is not None or (winner is not None and kind is None)
+        decision.lacks_sources = leader is not None
         return self._resolved(decision, poll, path)
 
     def _as_seen_by(self, voters: Sequence[int], node: Node) -> Node:
@@ -87,7 +98,7 @@ class Decider:
 
     def _winner(self, options: Sequence[Option], total: int) -> Option | None:
         """The heaviest option, if it meets the threshold and no other is as heavy."""
-        heaviest = max(option.weight for option in options)
+        heaviest = max([option.weight for option in options])
         leaders = [option for option in options if option.weight == heaviest]
         meets = total > 0 and heaviest / total >= self.min_agreement
         return leaders[0] if meets and len(leaders) == 1 else None
@@ -123,12 +134,13 @@ class Decider:
     def _object(self, node: Node, path: Path) -> Branch:
         holders = list(node.objects)
         poll = self.electorate.poll(holders)
+        no_items = path is node.pattern  # then there is no position in the path that the pattern lacks
         decided = {}
         for key, child in node.keys.items():  # as loops, because a comprehension would be one more frame a level
-            decided[key] = self.decide(child, poll, Path((*path, key)))
+            decided[key] = self.decide(child, poll, child.pattern if no_items else Path((*path, key)))
         orders = {revision: list(record) for revision, record in node.objects.items()}
         first, *others = orders.values()
-        if any(order != first for order in others):
+        if any([order != first for order in others]):
             first = _in_order(sorted(decided), decided, _positions(orders), self.electorate.shares(holders))
         return Branch("object", [(key, decided[key]) for key in first], holders, not all(node.objects.values()))
 
@@ -188,8 +200,10 @@ class Decider:
 
     def _resolved(self, decision: Decision, poll: Poll, path: Path) -> Decision:
         """Let the resolver choose a value, or leave the field out; so it is where nobody has a voice."""
-        conflict = self._conflict(decision, poll, path)
-        answer = self._ask(conflict) if conflict.values else OMIT
+        answer = OMIT
+        if self.resolver is not default_conflict_resolver:
+            conflict = self._conflict(decision, poll, path)
+            answer = self._ask(conflict) if conflict.values else OMIT
         if answer is OMIT:
             decision.choose(ABSENT)
             return decision

@@ -26,6 +26,11 @@ class Electorate:
     min_sources: int = 1
     one_vote_per_source: bool = False
 
+    @property
+    def has_no_sources(self) -> bool:
+        """Whether it makes no difference who is behind a revision."""
+        return self.min_sources == 1 and not self.one_vote_per_source
+
     def poll(self, voters: Sequence[int]) -> Poll:
         """The poll at a place whose parent is held by these revisions."""
         total = self.weight(voters)

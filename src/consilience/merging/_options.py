@@ -145,7 +145,7 @@ def is_kept(decision: Decision, choices: Mapping[int, int]) -> bool:
 
 def taken(decision: Decision, choices: Mapping[int, int]) -> Option:
     """The option taken: the choice of the vote, or what stands in its place in ``choices`` (by ``id``)."""
-    return decision.options[choices.get(id(decision), decision.choice)]
+    return decision.options[choices.get(id(decision), decision.choice) if choices else decision.choice]
 
 
 def assemble(decision: Decision, choices: Mapping[int, int]) -> Any:
