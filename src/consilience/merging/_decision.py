@@ -52,7 +52,7 @@ class Decider:
             ConsilienceError: a resolver or comparator raised; the message names the path.
         """
         node = self._as_seen_by(poll.voters, node)
-        if isinstance(node.rule, Ignore):
+        if node.rule is not None and isinstance(node.rule, Ignore):  # asking an abstract class takes its time
             return self._copied(node, poll)
         if self.electorate.has_no_sources and len(node.scalars) == len(poll.voters):
             return self._scalar(node, poll, [], path)
@@ -115,8 +115,7 @@ class Decider:
 
     def _values(self, node: Node, poll: Poll, path: Path) -> list[Option]:
         """The scalars here, those that count as equal in one option."""
-        scalars = node.scalars
-        distinct = poll.options([(scalars[behind[0]], behind) for behind in node.answers.values()])
+        distinct = poll.options(node.answers)
         if node.rule is None or len(distinct) < 2:
             return distinct
         values, weights = [option.value for option in distinct], [option.weight for option in distinct]

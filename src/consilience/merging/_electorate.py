@@ -96,12 +96,12 @@ class Poll:
         """Count the voices for each answer.
 
         Args:
-            answers: answers that exclude each other, with the revisions that gave them.
+            answers: answers that exclude each other, with the revisions that gave them (a tuple has them in order).
         """
         weight = self.electorate.weights.__getitem__
         found = []
         for value, revisions in answers:
-            behind = tuple(sorted(revisions))
+            behind = revisions if type(revisions) is tuple else tuple(sorted(revisions))
             found.append(Option(value, sum(map(weight, behind)), behind, behind))
         return found
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ._tree import Node
+    from ._tree import Answer, Node
 
     Integers = NDArray[np.int64]
 
@@ -82,8 +82,8 @@ def mean_likeness(texts: Mapping[str, int]) -> float | None:
 class _Block:
     """Some leaves at which not all revisions say the same, and the number of those at which they do.
 
-    ``codes`` has a row for each leaf with the number of each revision's answer there, texts first, -1 for none;
-    ``sizes`` says how many of the answers are texts. ``texts`` are the pairs of them, leaf by leaf.
+    ``codes`` has a row for each leaf with the number of each revision's answer there, -1 for none; texts come first,
+    as they do in canonical order, and ``sizes`` says how many they are. ``texts`` are the pairs of them, leaf by leaf.
     """
 
     unanimous: int = 0
@@ -92,14 +92,13 @@ class _Block:
     sizes: list[int] = field(default_factory=list)
     texts: list[tuple[str, str]] = field(default_factory=list)
 
-    def add(self, leaf: Node, answers: Mapping[str, list[int]], places: Mapping[int, int]) -> None:
+    def add(self, leaf: Node, answers: Sequence[Answer], places: Mapping[int, int]) -> None:
         row, texts = [-1] * len(places), []
-        for code, (mark, behind) in enumerate(answers.items()):
+        for code, (value, behind) in enumerate(answers):
             for revision in behind:
                 row[places[revision]] = code
-            # In canonical order texts come first, except for empty containers, which the caller has put last.
-            if mark[0] == '"':
-                texts.append(leaf.scalars[behind[0]])
+            if type(value) is str:
+                texts.append(value)
         self.leaves.append(leaf)
         self.codes.append(row)
         self.sizes.append(len(texts))
@@ -137,8 +136,8 @@ def _blocks(root: Node, revisions: Sequence[int], pairs: int) -> Iterator[_Block
     block = _Block()
     for leaf, answers in root.leaves():
         if len(answers) == 1:
-            [(mark, behind)] = answers.items()
-            leaf.likeness = 1.0 if mark[0] == '"' and len(behind) > 1 else None
+            [(value, behind)] = answers
+            leaf.likeness = 1.0 if type(value) is str and len(behind) > 1 else None
             if len(behind) == len(revisions):
                 block.unanimous += 1
                 continue

@@ -111,6 +111,11 @@ class Decision:
         """The option that weighs most."""
         return max(self.options, key=lambda option: option.weight)
 
+    @property
+    def best_weight(self) -> int:
+        """What the option weighs that weighs most."""
+        return max([option.weight for option in self.options])
+
     def take(self, option: Option, status: str) -> None:
         """Choose one of the options."""
         self.choice = [each is option for each in self.options].index(True)
@@ -145,7 +150,9 @@ def is_kept(decision: Decision, choices: Mapping[int, int]) -> bool:
 
 def taken(decision: Decision, choices: Mapping[int, int]) -> Option:
     """The option taken: the choice of the vote, or what stands in its place in ``choices`` (by ``id``)."""
-    return decision.options[choices.get(id(decision), decision.choice) if choices else decision.choice]
+    if not choices:
+        return decision.options[decision.choice]
+    return decision.options[choices.get(id(decision), decision.choice)]
 
 
 def assemble(decision: Decision, choices: Mapping[int, int]) -> Any:

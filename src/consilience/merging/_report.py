@@ -72,7 +72,7 @@ def report(root: Decision, choices: Mapping[int, int], witnesses: Witnesses) -> 
         resolved=statuses[Status.RESOLVED],
         omitted=statuses[Status.OMITTED],
         lacking_sources=sum(place.lacks_sources for place in counted),
-        confidence=_mean([decision.best.weight / decision.total for decision in decisions if decision.total]) or 0.0,
+        confidence=_mean([each.best_weight / each.total for each in decisions if each.total]) or 0.0,
         string_similarity=_mean([each.likeness for each in decisions if each.likeness is not None]),
     )
 
@@ -121,7 +121,8 @@ def _leaf(decision: Decision, path: Path, choices: Mapping[int, int]) -> _Place:
 
 
 def _status(decision: Decision, choices: Mapping[int, int]) -> str:
-    return decision.status if taken(decision, choices) is decision.chosen else Status.RECONCILED
+    unchanged = not choices or taken(decision, choices) is decision.chosen
+    return decision.status if unchanged else Status.RECONCILED
 
 
 def _of_container(status: str, branch: Branch, has_children: bool, is_record: bool) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from .._canonical import canonical_text
@@ -14,13 +13,17 @@ from ._likeness import mean_likeness
 from ._paths import EACH, ROOT, Path
 from ._similarity import Similarity
 
-__all__ = ["Node", "Rules", "lay_over"]
+__all__ = ["Answer", "Node", "Rules", "lay_over"]
 
 V = TypeVar("V")
 
-_NOTHING: Final[Mapping[Any, Any]] = MappingProxyType({})
+_NOTHING: Final[Mapping[Any, Any]] = {}
 """What most places have of most things; one for all of them."""
 
+Answer = tuple[Any, tuple[int, ...]]
+"""A value, and the revisions that say so."""
+
+_TEXT = frozenset({str})
 _SCALARS = frozenset({str, bool, int, float, type(None)})
 
 
@@ -28,9 +31,9 @@ _SCALARS = frozenset({str, bool, int, float, type(None)})
 class Node:
     """What the revisions say at one place: the value of every revision that has one.
 
-    ``objects``, ``lists`` and ``scalars`` part the revisions by kind; ``answers`` are the different scalars by their
-    canonical text, in its order, each with the revisions that say so. ``keys`` are the children of the objects,
-    ``items`` the aligned items of the lists, each with its position in every list that has it.
+    ``objects``, ``lists`` and ``scalars`` part the revisions by kind; ``answers`` are the different scalars, in
+    canonical order. ``keys`` are the children of the objects, ``items`` the aligned items of the lists, each with its
+    position in every list that has it. Revisions are in ascending order everywhere.
 
     ``likeness`` is the mean similarity of two revisions' texts here, once that is measured; None with fewer than two.
     """
@@ -41,7 +44,7 @@ class Node:
     objects: Mapping[int, dict[str, Any]]
     lists: Mapping[int, list[Any]]
     scalars: Mapping[int, Any]
-    answers: Mapping[str, list[int]]
+    answers: Sequence[Answer]
     keys: Mapping[str, Node]
     items: Sequence[tuple[Slot, Node]]
     likeness: float | None = None
@@ -53,7 +56,7 @@ class Node:
         items = [(_only(slot, revisions), child) for slot, child in self.items]
         scalars = _only(self.scalars, revisions)
         answers = _answers(scalars)
-        texts = {scalars[behind[0]]: len(behind) for text, behind in answers.items() if text[0] == '"'}
+        texts = {value: len(behind) for value, behind in answers if type(value) is str}
         return Node(
             self.pattern,
             _only(self.values, revisions),
@@ -67,70 +70,91 @@ class Node:
             likeness=mean_likeness(texts),
         )
 
-    def leaves(self) -> Iterator[tuple[Node, Mapping[str, list[int]]]]:
+    def leaves(self) -> Iterator[tuple[Node, Sequence[Answer]]]:
         """The leaves below this node, one by one, with what the revisions say there: scalars or empty containers."""
         pending = [self]
         while pending:
             node = pending.pop()
-            empty = _empty_containers(node)
-            if empty:
-                yield node, {**node.answers, **empty}
-            elif node.answers:
-                yield node, node.answers
+            if not (node.objects or node.lists):
+                if node.answers:
+                    yield node, node.answers
+                continue
+            answers = [*node.answers, *_empty_containers(node)]
+            if answers:
+                yield node, answers
             pending.extend(node.keys.values())
-            pending.extend(child for _, child in node.items)
+            pending.extend([child for _, child in node.items])
 
 
-def _empty_containers(node: Node) -> dict[str, list[int]]:
-    """The revisions that have a container here with nothing in it, by the canonical text of that."""
-    found = {}
-    for text, containers in (("[]", node.lists), ("{}", node.objects)):
-        empty = [revision for revision, value in containers.items() if not value]
+def _empty_containers(node: Node) -> Iterator[Answer]:
+    """The containers here with nothing in them."""
+    for containers in (node.lists, node.objects):
+        empty = tuple(revision for revision, value in containers.items() if not value)
         if empty:
-            found[text] = empty
-    return found
+            yield containers[empty[0]], empty
+
+
+def _columns(objects: Mapping[int, dict[str, Any]]) -> Iterator[tuple[str, dict[int, Any]]]:
+    """Every key of these objects, with the value of every revision that has it."""
+    orders = set(map(tuple, objects.values()))
+    revisions = tuple(objects)
+    if len(orders) == 1:  # as most are, and then there is no need to ask for every key
+        columns = zip(*[record.values() for record in objects.values()], strict=True)
+        for key, column in zip(orders.pop(), columns, strict=True):
+            yield key, dict(zip(revisions, column, strict=False))
+        return
+    for key in dict.fromkeys(key for record in objects.values() for key in record):
+        yield key, {revision: record[key] for revision, record in objects.items() if key in record}
 
 
 def _only(held: Mapping[int, V], revisions: Collection[int]) -> dict[int, V]:
     return {revision: value for revision, value in held.items() if revision in revisions}
 
 
-def _answers(scalars: Mapping[int, Any]) -> Mapping[str, list[int]]:
-    """Canonical text -> the revisions with that scalar, in canonical order."""
+def _answers(scalars: Mapping[int, Any]) -> list[Answer]:
+    """The different ones among some scalars, in canonical order."""
+    values = scalars.values()
+    # A text that stands among texts alone is its own mark; otherwise 1, 1.0 and true have to be told apart.
+    marks = values if _TEXT.issuperset(map(type, values)) else map(canonical_text, values)
     found: dict[str, list[int]] = {}
-    for revision, value in scalars.items():
-        text = canonical_text(value)
-        if text in found:
-            found[text].append(revision)
+    for revision, mark in zip(scalars, marks, strict=True):
+        if mark in found:
+            found[mark].append(revision)
         else:
-            found[text] = [revision]
-    return found if len(found) < 2 else {text: found[text] for text in sorted(found)}
+            found[mark] = [revision]
+    answers = [(scalars[behind[0]], tuple(behind)) for behind in found.values()]
+    if len(answers) > 1:
+        answers.sort(key=_text_of)
+    return answers
+
+
+def _text_of(answer: Answer) -> str:
+    return canonical_text(answer[0])
 
 
 def lay_over(values: Mapping[int, Any], rules: Rules, pattern: Path = ROOT) -> Node:
     """Build the joint tree of several revisions.
 
     Args:
-        values: revision -> plain JSON value.
+        values: revision -> plain JSON value, by ascending revision.
         rules: how values are compared, by pattern.
         pattern: where these values stand.
     """
     rule = rules.get(pattern) if rules else None
-    if isinstance(rule, Ignore):
-        return Node(pattern, values, rule, _NOTHING, _NOTHING, _NOTHING, _NOTHING, _NOTHING, ())
+    if rule is not None and isinstance(rule, Ignore):
+        return Node(pattern, values, rule, _NOTHING, _NOTHING, _NOTHING, (), _NOTHING, ())
     if _SCALARS.issuperset(map(type, values.values())):
         return Node(pattern, values, rule, _NOTHING, _NOTHING, values, _answers(values), _NOTHING, ())
     objects = {revision: value for revision, value in values.items() if type(value) is dict}
     lists = {revision: value for revision, value in values.items() if type(value) is list}
     scalars = {revision: value for revision, value in values.items() if type(value) not in (dict, list)}
     keys = {}
-    for key in dict.fromkeys(key for record in objects.values() for key in record):
-        children = {revision: record[key] for revision, record in objects.items() if key in record}
+    for key, children in _columns(objects):
         keys[key] = lay_over(children, rules, Path((*pattern, key)))
     items = []
     if lists:
         below = Path((*pattern, EACH))
         for slot in align(lists, rule, Similarity(rules), below):
-            aligned = {revision: lists[revision][position] for revision, position in slot.items()}
+            aligned = {revision: lists[revision][position] for revision, position in sorted(slot.items())}
             items.append((slot, lay_over(aligned, rules, below)))
     return Node(pattern, values, rule, objects, lists, scalars, _answers(scalars), keys, items)
