@@ -282,8 +282,9 @@ class Merger:
         self, samples: Sequence[Sample], electorate: Electorate, consensus: _Consensus, dropped: int
     ) -> ConsensusResult:
         weights = electorate.weights
-        confidences = {sample.index: sample.confidence for sample in samples}
-        told = report(consensus.root, consensus.choices, Witnesses(electorate, confidences))
+        named = {index: source for index, source in electorate.sources.items() if source is not None}
+        confidences = {each.index: each.confidence for each in samples if each.ok and each.confidence is not None}
+        told = report(consensus.root, consensus.choices, Witnesses(electorate, named, confidences))
         merged = None if consensus.merged is OMIT else consensus.merged
         missing = tuple(dict.fromkeys([*consensus.built.missing, *self._lacking(consensus.merged)]))
         reason, detail = self._reason(consensus, missing, told.confidence)

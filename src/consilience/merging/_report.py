@@ -37,19 +37,23 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Witnesses:
-    """Who is behind the revisions, and how sure each was (revision -> confidence, None where it named none)."""
+    """Who is behind the revisions, and how sure each was: the sources and the confidences that were named."""
 
     electorate: Electorate
-    confidences: Mapping[int, float | None]
+    named: Mapping[int, str]
+    confidences: Mapping[int, float]
 
     def sources(self, option: Option) -> tuple[str, ...]:
         """The named sources that support an option."""
-        sources = self.electorate.sources
-        return tuple(sorted({source for r in option.speakers if (source := sources[r]) is not None}))
+        if not self.named:
+            return ()
+        return tuple(sorted({self.named[r] for r in option.speakers if r in self.named}))
 
     def corroboration(self, option: Option) -> float | None:
         """What those who gave this answer are worth together; None without confidences."""
-        return corroborated((self.electorate.sources[r], self.confidences[r]) for r in option.revisions)
+        if not self.confidences:
+            return None
+        return corroborated((self.named.get(r), self.confidences.get(r)) for r in option.revisions)
 
 
 def report(root: Decision, choices: Mapping[int, int], witnesses: Witnesses) -> Report:
