@@ -54,7 +54,7 @@ class Decider:
         node = self._as_seen_by(poll.voters, node)
         if node.rule is not None and isinstance(node.rule, Ignore):  # asking an abstract class takes its time
             return self._copied(node, poll)
-        if self.electorate.has_no_sources and len(node.scalars) == len(poll.voters):
+        if len(node.scalars) == len(poll.voters) and self.electorate.has_no_sources:
             return self._scalar(node, poll, [], path)
         kinds = poll.options(_kinds(node, poll.voters))
         absence = [option for option in kinds if option.value is ABSENT]

@@ -25,7 +25,7 @@ UNIT = 1_000_000_000
 _CELLS = 1 << 20
 """The most pairs of values that are looked at together."""
 
-_MANY = 8
+_MANY = 32
 """So many texts at one leaf are compared by themselves: a matrix of them takes half the time of as many pairs."""
 
 

@@ -96,12 +96,10 @@ def _empty_containers(node: Node) -> Iterator[Answer]:
 
 def _columns(objects: Mapping[int, dict[str, Any]]) -> Iterator[tuple[str, dict[int, Any]]]:
     """Every key of these objects, with the value of every revision that has it."""
-    orders = set(map(tuple, objects.values()))
-    revisions = tuple(objects)
-    if len(orders) == 1:  # as most are, and then there is no need to ask for every key
-        columns = zip(*[record.values() for record in objects.values()], strict=True)
-        for key, column in zip(orders.pop(), columns, strict=True):
-            yield key, dict(zip(revisions, column, strict=False))
+    first, *others = map(list, objects.values()) if objects else [[]]
+    if all([keys == first for keys in others]):  # then there is no need to ask for every key
+        for key in first:
+            yield key, {revision: record[key] for revision, record in objects.items()}
         return
     for key in dict.fromkeys(key for record in objects.values() for key in record):
         yield key, {revision: record[key] for revision, record in objects.items() if key in record}
@@ -113,11 +111,14 @@ def _only(held: Mapping[int, V], revisions: Collection[int]) -> dict[int, V]:
 
 def _answers(scalars: Mapping[int, Any]) -> list[Answer]:
     """The different ones among some scalars, in canonical order."""
-    values = scalars.values()
+    values = list(scalars.values())
+    if values and type(values[0]) is str and values.count(values[0]) == len(values):
+        return [(values[0], tuple(scalars))]
     # A text that stands among texts alone is its own mark; otherwise 1, 1.0 and true have to be told apart.
-    marks = values if _TEXT.issuperset(map(type, values)) else map(canonical_text, values)
+    are_texts = _TEXT.issuperset(map(type, values))
     found: dict[str, list[int]] = {}
-    for revision, mark in zip(scalars, marks, strict=True):
+    for revision, value in scalars.items():
+        mark = value if are_texts else canonical_text(value)
         if mark in found:
             found[mark].append(revision)
         else:
