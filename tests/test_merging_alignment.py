@@ -16,6 +16,7 @@ from rapidfuzz.fuzz import ratio
 from consilience._canonical import canonical_text
 from consilience.merging import Keyed, Ordered, merge
 from consilience.merging._alignment import align, find_key
+from consilience.merging._likeness import measured_likeness
 from consilience.merging._order import majority_order
 from consilience.merging._paths import EACH, Path
 from consilience.merging._ratios import _each_pair_once, text_ratios
@@ -140,6 +141,10 @@ def test_trust_of_outliers_only():
     assert trust_weights({0: 1.0}, {}) == {0: 1.0}
 
 
+def mean_likeness_of(tree, size):
+    return mean_similarities(measured_likeness(tree, range(size)), range(size))
+
+
 @settings(deadline=None)
 @given(st.lists(FLAT, min_size=2, max_size=5))
 def test_mean_similarity_against_a_plain_implementation(revisions):
@@ -153,7 +158,7 @@ def test_mean_similarity_against_a_plain_implementation(revisions):
         shared = sum(plain_similarity(first[path], second[path]) for path in first if path in second)
         return shared / len(first.keys() | second.keys())
 
-    found = mean_similarities(lay_over(dict(enumerate(revisions)), {}), range(len(revisions)))
+    found = mean_likeness_of(lay_over(dict(enumerate(revisions)), {}), len(revisions))
     for index, one in enumerate(revisions):
         others = [similarity(one, other) for place, other in enumerate(revisions) if place != index]
         assert found[index] == pytest.approx(sum(others) / len(others), abs=1e-6)
@@ -194,9 +199,11 @@ def test_trust_is_the_same_whatever_is_looked_at_together(monkeypatch):
     rng = random.Random(4)
     revisions = {r: {f"k{i}": "ab"[: rng.randint(0, 2)] * i for i in range(20)} for r in range(7)}
     tree = lay_over(revisions, {})
-    whole = mean_similarities(tree, range(7))
-    monkeypatch.setattr("consilience.merging._trust._CELLS", 1)
-    assert mean_similarities(tree, range(7)) == whole
+    whole = mean_likeness_of(tree, 7)
+    monkeypatch.setattr("consilience.merging._likeness._CELLS", 1)
+    assert mean_likeness_of(tree, 7) == whole
+    monkeypatch.setattr("consilience.merging._likeness._MANY", 2)
+    assert mean_likeness_of(tree, 7) == whole
 
 
 def test_lists_of_positions_are_compared_by_position():
@@ -224,7 +231,7 @@ def test_many_revisions_of_many_fields_fit_into_memory():
     revisions = [{f"k{i}": rng.choice("abc") for i in range(300)} for _ in range(120)]
     tree = lay_over(dict(enumerate(revisions)), {})
     tracemalloc.start()
-    mean_similarities(tree, range(120))
+    mean_likeness_of(tree, 120)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 150e6

@@ -139,7 +139,7 @@ class Decider:
             decided[key] = self.decide(child, poll, child.pattern if no_items else Path((*path, key)))
         orders = {revision: list(record) for revision, record in node.objects.items()}
         first, *others = orders.values()
-        if any([order != first for order in others]):
+        if any(order != first for order in others):
             first = _in_order(sorted(decided), decided, _positions(orders), self.electorate.shares(holders))
         return Branch("object", [(key, decided[key]) for key in first], holders, not all(node.objects.values()))
 
@@ -195,7 +195,9 @@ class Decider:
         source = next((revision for revision in self.ranking if revision in node.values), None)
         value = ABSENT if source is None else node.values[source]
         behind = () if source is None else (source,)
-        return Decision(node.pattern, [Option(value, 0, behind, behind)], 0, Status.IGNORED, poll.total, poll.voices, node.likeness)
+        return Decision(
+            node.pattern, [Option(value, 0, behind, behind)], 0, Status.IGNORED, poll.total, poll.voices, node.likeness
+        )
 
     def _resolved(self, decision: Decision, poll: Poll, path: Path) -> Decision:
         """Let the resolver choose a value, or leave the field out; so it is where nobody has a voice."""

@@ -97,7 +97,7 @@ def _empty_containers(node: Node) -> Iterator[Answer]:
 def _columns(objects: Mapping[int, dict[str, Any]]) -> Iterator[tuple[str, dict[int, Any]]]:
     """Every key of these objects, with the value of every revision that has it."""
     first, *others = map(list, objects.values()) if objects else [[]]
-    if all([keys == first for keys in others]):  # then there is no need to ask for every key
+    if all(keys == first for keys in others):  # then there is no need to ask for every key
         for key in first:
             yield key, {revision: record[key] for revision, record in objects.items()}
         return

@@ -64,9 +64,7 @@ def mean_similarities(
     """
     if sources is None:
         totals = likeness.sum(axis=1).tolist()
-        return {
-            revision: total / UNIT / (len(totals) - 1) for revision, total in zip(revisions, totals, strict=True)
-        }
+        return {revision: total / UNIT / (len(totals) - 1) for revision, total in zip(revisions, totals, strict=True)}
     places: dict[str | None, list[int]] = {}
     for place, revision in enumerate(revisions):
         places.setdefault(sources[revision], []).append(place)
