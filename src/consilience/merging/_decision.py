@@ -55,7 +55,7 @@ class Decider:
         if node.rule is not None and isinstance(node.rule, Ignore):  # asking an abstract class takes its time
             return self._copied(node, poll)
         if len(node.scalars) == len(poll.voters) and self.electorate.has_no_sources:
-            return self._scalar(node, poll, [], path)
+            return self._unanimous(node, poll) or self._scalar(node, poll, [], path)
         kinds = poll.options(_kinds(node, poll.voters))
         absence = [option for option in kinds if option.value is ABSENT]
         winner = self._kind(kinds, poll.total)
@@ -73,6 +73,14 @@ class Decider:
             return decision
         decision.lacks_sources = winner is not None
         return self._resolved(decision, poll, path)
+
+    def _unanimous(self, node: Node, poll: Poll) -> Decision | None:
+        """What all say who speak, as they do of most fields; None where they differ or have no weight."""
+        if len(node.answers) > 1 or not poll.total:
+            return None
+        [(value, behind)] = node.answers
+        option = Option(value, poll.total, behind, behind)
+        return Decision(node.pattern, [option], 0, Status.UNANIMOUS, poll.total, poll.voices, node.likeness)
 
     def _scalar(self, node: Node, poll: Poll, absence: Sequence[Option], path: Path) -> Decision:
         """Decide which scalar stands at a place where one does."""
