@@ -64,7 +64,7 @@ def report(root: Decision, choices: Mapping[int, int], witnesses: Witnesses) -> 
         choices: ``id`` of a decision -> the option that the constraints made it take.
         witnesses: who is behind the revisions.
     """
-    places = list(_walk(root, root.pattern, choices))
+    places = list(_walk(root, Path(), choices))
     counted = [place for place in places if place.is_leaf]
     decisions = [place.decision for place in counted]
     statuses = Counter(place.status for place in counted)
@@ -95,38 +95,24 @@ class _Place(NamedTuple):
         return self.decision.lacks_sources and self.status in (Status.OMITTED, Status.RESOLVED)
 
 
-def _walk(decision: Decision, path: Path, choices: Mapping[int, int]) -> Iterator[_Place]:
+def _walk(decision: Decision, path: tuple[str | int, ...], choices: Mapping[int, int]) -> Iterator[_Place]:
     """Every place that the report lists, in the order of the record."""
     if decision.status == Status.IGNORED:
         return
+    status = decision.status if taken(decision, choices) is decision.chosen else Status.RECONCILED
     branch = taken(decision, choices).value
     if not isinstance(branch, Branch):
-        yield _leaf(decision, path, choices)
+        yield _Place(Path(path), decision, status, is_leaf=True)
         return
     kept = [each for each in branch.children if is_kept(each[1], choices)]
     is_leaf = not kept and branch.written_empty
     if is_leaf or len(decision.options) > 1:
-        status = _of_container(_status(decision, choices), branch, bool(kept), not path)
-        yield _Place(path, decision, status, is_leaf)
+        yield _Place(Path(path), decision, _of_container(status, branch, bool(kept), not path), is_leaf)
     # Items that are kept have the position that they have in the record; those left out come after them.
     if len(kept) < len(branch.children):
         kept += [each for each in branch.children if not is_kept(each[1], choices)]
-    no_items = branch.kind == "object" and path is decision.pattern
     for place, (key, child) in enumerate(kept):
-        below = child.pattern if no_items else Path((*path, place if key is None else key))
-        if child.status == Status.IGNORED or isinstance(taken(child, choices).value, Branch):
-            yield from _walk(child, below, choices)
-        else:
-            yield _leaf(child, below, choices)
-
-
-def _leaf(decision: Decision, path: Path, choices: Mapping[int, int]) -> _Place:
-    return _Place(path, decision, _status(decision, choices), True)
-
-
-def _status(decision: Decision, choices: Mapping[int, int]) -> str:
-    unchanged = not choices or taken(decision, choices) is decision.chosen
-    return decision.status if unchanged else Status.RECONCILED
+        yield from _walk(child, (*path, place if key is None else key), choices)
 
 
 def _of_container(status: str, branch: Branch, has_children: bool, is_record: bool) -> str:
