@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ._ratios import paired_ratios, text_ratios
 
@@ -109,7 +109,8 @@ class _Block:
         """For every two revisions: the leaves where they are equal, the leaves of either, the similarity of texts."""
         import numpy as np
 
-        codes, sizes = np.array(self.codes), np.array(list(map(len, self.texts)))[:, None]
+        codes = np.array(self.codes, dtype=np.int64)
+        sizes = np.array(list(map(len, self.texts)), dtype=np.int64)[:, None]
         left, right = codes[:, ones], codes[:, others]
         low, high = np.minimum(left, right), np.maximum(left, right)
         equal = (low == high) & (low >= 0)
@@ -119,7 +120,8 @@ class _Block:
         place = np.cumsum(pairs)[:, None] - pairs + low * (2 * sizes - low - 1) // 2 + high - low - 1
         units = np.append(np.rint(self._ratios() * UNIT).astype(np.int64), 0)
         similar = units[np.where(are_texts & (low != high), place, -1)]
-        self._tell_leaves(similar.sum(axis=1) + UNIT * (equal & are_texts).sum(axis=1), are_texts.sum(axis=1))
+        same = (equal & are_texts).sum(axis=1, dtype=np.int64)
+        self._tell_leaves(similar.sum(axis=1) + UNIT * same, are_texts.sum(axis=1))
         return equal.sum(axis=0), (high >= 0).sum(axis=0), similar.sum(axis=0)
 
     def _ratios(self) -> NDArray[np.float64]:
@@ -132,7 +134,7 @@ class _Block:
         pairs = [pair for texts in self.texts for pair in combinations(texts, 2)]
         return paired_ratios([one for one, _ in pairs], [other for _, other in pairs])
 
-    def _tell_leaves(self, total: Any, pairs: Any) -> None:
+    def _tell_leaves(self, total: Integers, pairs: Integers) -> None:
         for leaf, similarity, count in zip(self.leaves, total.tolist(), pairs.tolist(), strict=True):
             leaf.likeness = similarity / UNIT / count if count else None
 
