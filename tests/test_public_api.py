@@ -24,6 +24,7 @@ ROOMS = (
     "_arguments",
     "_canonical",
     "_coroutines",
+    "_signatures",
     "replies",
     "drawing",
     "evidence",

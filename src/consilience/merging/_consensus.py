@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .._signatures import spell_out_options
 from ..drawing._limiters import check_limiter
 from ..drawing._samplers import require_sync_sampler
 from ..drawing._threads import draw_in_threads
 from ..voting._turns import Samplers, Turns
 from ..voting._vote import drawing_options
 from ._ledger import ConsensusLedger
-from ._merge import spell_out_options
 from ._result import ConsensusResult
-from ._settings import ConsensusSettings, consensus_settings
+from ._settings import ConsensusSettings, consensus_settings, reading_settings
 from ._weights import check_number_of_weights
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def consensus(
         require_sync_sampler(each)
     check_limiter(merged.limiter, asynchronous=False)
     ledger = ConsensusLedger(merged, turns)
-    return ledger.result(draw_in_threads(ledger, **drawing_options(merged.reading())))
+    return ledger.result(draw_in_threads(ledger, **drawing_options(reading_settings(merged))))
 
 
 async def aconsensus(
@@ -92,8 +92,8 @@ async def aconsensus(
     turns = Turns(sampler, prompt)
     check_limiter(merged.limiter, asynchronous=True)
     ledger = ConsensusLedger(merged, turns)
-    return ledger.result(await draw_in_tasks(ledger, **drawing_options(merged.reading())))
+    return ledger.result(await draw_in_tasks(ledger, **drawing_options(reading_settings(merged))))
 
 
-spell_out_options(consensus, ConsensusSettings.__dataclass_fields__)
-spell_out_options(aconsensus, ConsensusSettings.__dataclass_fields__)
+spell_out_options(consensus, ConsensusSettings.__dataclass_fields__, ConsensusSettings, ConsensusResult)
+spell_out_options(aconsensus, ConsensusSettings.__dataclass_fields__, ConsensusSettings, ConsensusResult)

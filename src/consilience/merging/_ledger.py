@@ -14,7 +14,7 @@ from ..voting._turns import Turns
 from ._merge import NO_FIT, Merger
 from ._resolvers import OMIT
 from ._result import ConsensusReason, ConsensusResult
-from ._settings import ConsensusSettings
+from ._settings import ConsensusSettings, reading_settings
 from ._settling import Said, Settling
 
 __all__ = ["ConsensusLedger"]
@@ -28,7 +28,7 @@ class ConsensusLedger:
     def __init__(self, settings: ConsensusSettings, turns: Turns) -> None:
         self._settings = settings
         self._turns = turns
-        self._reading = settings.reading()
+        self._reading = reading_settings(settings)
         self._judge = Judge(self._reading)
         self._merger = Merger(settings)
         # What is likely to come back is what leads, though more sources have yet to say so.

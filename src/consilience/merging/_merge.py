@@ -6,11 +6,11 @@ import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from inspect import Parameter, Signature
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from .._errors import SettingsError
+from .._signatures import spell_out_options
 from ..replies._reply import Reply
 from ..voting._confidence import coerce_confidence
 from ..voting._details import most_often
@@ -34,7 +34,7 @@ from ._report import Report, Witnesses, report
 from ._resolvers import OMIT, ConflictResolver, default_conflict_resolver
 from ._result import ConsensusReason, ConsensusResult, Fields
 from ._revisions import plain_json
-from ._schema import Built, Cleaned, Schema
+from ._schema import Built, Cleaned, Schema, as_schema
 from ._settings import MERGING_OPTIONS, ConsensusSettings, Weighting, consensus_settings
 from ._tree import Node, lay_over
 from ._weights import check_number_of_weights, function_weight, ranked, weigh
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from ._settings import ConsensusOptions
 
-__all__ = ["NO_FIT", "JSONConsensus", "Merger", "merge", "spell_out_options"]
+__all__ = ["NO_FIT", "JSONConsensus", "Merger", "merge"]
 
 logger = logging.getLogger("consilience")
 
@@ -177,7 +177,7 @@ class Merger:
 
     def __init__(self, settings: ConsensusSettings) -> None:
         self._settings = settings
-        self._schema: Schema | None = settings.compiled_schema()
+        self._schema: Schema | None = as_schema(settings.schema)
         self.rules = {**(self._schema.rules if self._schema else {}), **(settings.compare or {})}
         self._constraints: tuple[Constraint, ...] = settings.constraints
 
@@ -402,14 +402,4 @@ def _has(value: Any, path: Path) -> bool:
     return value is not OMIT
 
 
-def spell_out_options(verb: Any, names: Iterable[str]) -> None:
-    """Show every option in ``help`` and in editors that ask for the signature, though it is written down only once."""
-    named = [
-        each for each in Signature.from_callable(verb).parameters.values() if each.kind is not Parameter.VAR_KEYWORD
-    ]
-    defaults = ConsensusSettings()
-    shown = [Parameter(name, Parameter.KEYWORD_ONLY, default=getattr(defaults, name)) for name in names]
-    verb.__signature__ = Signature([*named, *shown], return_annotation=ConsensusResult)
-
-
-spell_out_options(merge, MERGING_OPTIONS)
+spell_out_options(merge, MERGING_OPTIONS, ConsensusSettings, ConsensusResult)

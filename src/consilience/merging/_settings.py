@@ -18,12 +18,20 @@ from ._comparators import Comparator, as_comparator
 from ._constraints import Constraint
 from ._paths import EACH, Path, parse_path
 from ._resolvers import ConflictResolver, check_resolver, default_conflict_resolver
-from ._schema import Schema, as_schema
+from ._schema import as_schema
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = ["MAX_WEIGHT", "MERGING_OPTIONS", "ConsensusOptions", "ConsensusSettings", "Weighting", "consensus_settings"]
+__all__ = [
+    "MAX_WEIGHT",
+    "MERGING_OPTIONS",
+    "ConsensusOptions",
+    "ConsensusSettings",
+    "Weighting",
+    "consensus_settings",
+    "reading_settings",
+]
 
 MAX_WEIGHT = 1e6
 """The most that a revision can weigh."""
@@ -164,7 +172,7 @@ class ConsensusSettings:
         object.__setattr__(self, "compare", _comparators(self.compare))
         object.__setattr__(self, "constraints", _constraints(self.constraints))
         as_schema(self.schema)
-        self.reading()
+        reading_settings(self)
 
     def with_options(self, **options: Unpack[ConsensusOptions]) -> ConsensusSettings:
         """These settings with ``options`` in place of their own.
@@ -178,14 +186,6 @@ class ConsensusSettings:
             0.6
         """
         return consensus_settings("with_options", self, options)
-
-    def reading(self) -> VoteSettings:
-        """The options of drawing and reading, which are those of a vote on the whole record."""
-        return VoteSettings(**{name: getattr(self, name) for name in _SHARED})
-
-    def compiled_schema(self) -> Schema | None:
-        """The schema, ready to use."""
-        return as_schema(self.schema)
 
 
 _NAMES = tuple(field.name for field in fields(ConsensusSettings))
@@ -221,6 +221,11 @@ def consensus_settings(
 @lru_cache(maxsize=1)
 def _default_settings() -> ConsensusSettings:
     return ConsensusSettings()
+
+
+def reading_settings(settings: ConsensusSettings) -> VoteSettings:
+    """The options of drawing and reading, which are those of a vote on the whole record."""
+    return VoteSettings(**{name: getattr(settings, name) for name in _SHARED})
 
 
 def _check_weighting(weights: Any) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any
 
 from .._errors import SettingsError
+from .._signatures import spell_out_options
 from ..drawing._limiters import check_limiter
 from ..drawing._samplers import require_sync_sampler
 from ..drawing._threads import draw_in_threads
@@ -159,16 +159,6 @@ def drawing_options(settings: VoteSettings) -> dict[str, Any]:
     }
 
 
-def _spell_out_options(verb: Any, names: Iterable[str]) -> None:
-    """Show every option in ``help`` and in editors that ask for the signature, though it is written down only once."""
-    named = [
-        each for each in Signature.from_callable(verb).parameters.values() if each.kind is not Parameter.VAR_KEYWORD
-    ]
-    options = VoteSettings.__dataclass_fields__
-    shown = [Parameter(name, Parameter.KEYWORD_ONLY, default=options[name].default) for name in names]
-    verb.__signature__ = Signature([*named, *shown], return_annotation=VoteResult)
-
-
-_spell_out_options(vote, VoteSettings.__dataclass_fields__)
-_spell_out_options(avote, VoteSettings.__dataclass_fields__)
-_spell_out_options(tally, JUDGING_OPTIONS)
+spell_out_options(vote, VoteSettings.__dataclass_fields__, VoteSettings, VoteResult)
+spell_out_options(avote, VoteSettings.__dataclass_fields__, VoteSettings, VoteResult)
+spell_out_options(tally, JUDGING_OPTIONS, VoteSettings, VoteResult)
