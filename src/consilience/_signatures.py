@@ -21,5 +21,7 @@ def spell_out_options(verb: Any, names: Iterable[str], settings: Any, returned: 
     named = [
         each for each in Signature.from_callable(verb).parameters.values() if each.kind is not Parameter.VAR_KEYWORD
     ]
-    shown = [Parameter(name, Parameter.KEYWORD_ONLY, default=settings.__dataclass_fields__[name].default) for name in names]
+    shown = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=settings.__dataclass_fields__[name].default) for name in names
+    ]
     verb.__signature__ = Signature([*named, *shown], return_annotation=returned)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from operator import attrgetter
 from types import CodeType
 from typing import Any
@@ -14,21 +14,53 @@ from .._canonical import canonical_text
 from ._ballots import plain
 from ._settings import JUDGING_OPTIONS, VoteSettings
 
-__all__ = ["fingerprint"]
+__all__ = ["Fingerprint", "fingerprint"]
 
-_DECIDING = ("n", "stop", "early_stop", *(name for name in JUDGING_OPTIONS if name != "on_sample"))
-_read_options = attrgetter(*_DECIDING)
-_DEFAULTS = _read_options(VoteSettings())
 _PLAIN = frozenset({bool, int, float, str})
 _DEEPEST = 8
 
 
-def fingerprint(settings: VoteSettings) -> str:
+class Fingerprint:
     """A hash of the options that decide (not of those that only say how calls are made), equal in every process.
 
     Functions count by their qualified name, by the values that they close over and, if they have no name by which they
     could be found again (a lambda, a function inside a function), by their code, which is that of one version of
     Python. Other objects count by their type and, for dataclasses, by their fields.
+
+    Args:
+        deciding: the names of the options that decide, at least two.
+        defaults: settings with nothing but defaults.
+
+    Example:
+        >>> of_settings = Fingerprint(["n", "stop"], VoteSettings())
+        >>> of_settings(VoteSettings(n=9)) == of_settings(VoteSettings(n=9, min_agreement=0.9))
+        True
+    """
+
+    def __init__(self, deciding: Iterable[str], defaults: Any) -> None:
+        self._names = tuple(deciding)
+        self._read = attrgetter(*self._names)
+        self._defaults = self._read(defaults)
+
+    def __call__(self, settings: Any) -> str:
+        """The hash of these settings, as 16 hexadecimal digits."""
+        # Options left at their default are left out, so that an option added later changes no hash made before.
+        options = {
+            name: _described(value, 0)
+            for name, value, default in zip(self._names, self._read(settings), self._defaults, strict=True)
+            if value is not default
+            and not (type(value) is type(default) and type(value) in _PLAIN and value == default)
+        }
+        return hashlib.sha256(canonical_text(options).encode("ascii")).hexdigest()[:16]
+
+
+_of_vote = Fingerprint(
+    ["n", "stop", "early_stop", *(name for name in JUDGING_OPTIONS if name != "on_sample")], VoteSettings()
+)
+
+
+def fingerprint(settings: VoteSettings) -> str:
+    """The fingerprint of the settings of a vote.
 
     Example:
         >>> fingerprint(VoteSettings(n=5)) == fingerprint(VoteSettings(concurrency=4))
@@ -36,13 +68,7 @@ def fingerprint(settings: VoteSettings) -> str:
         >>> fingerprint(VoteSettings(n=5)) == fingerprint(VoteSettings(n=7))
         False
     """
-    # Options left at their default are left out, so that an option added later changes no hash made before.
-    options = {
-        name: _described(value, 0)
-        for name, value, default in zip(_DECIDING, _read_options(settings), _DEFAULTS, strict=True)
-        if value is not default and not (type(value) is type(default) and type(value) in _PLAIN and value == default)
-    }
-    return hashlib.sha256(canonical_text(options).encode("ascii")).hexdigest()[:16]
+    return _of_vote(settings)
 
 
 def _described(value: Any, depth: int) -> Any:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from .._errors import AbstainError
 from . import _display, _serialization
 from ._excerpts import fields_repr
+from ._json_form import to_text
 from ._sample import Sample
 
 __all__ = ["VoteResult"]
@@ -156,7 +157,7 @@ class VoteResult:
             >>> VoteResult.from_json(result.to_json()) == result
             True
         """
-        return _serialization.to_text(self.to_dict())
+        return to_text(self.to_dict())
 
     @classmethod
     def from_json(cls, text: str, model: Any = None) -> VoteResult:

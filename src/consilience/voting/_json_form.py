@@ -1,0 +1,149 @@
+"""The JSON form: what every result holds, as plain JSON values, and back."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from .._canonical import canonical_text
+from .._errors import SettingsError, received
+from ..replies._reply import Reply
+from ._ballots import plain
+from ._excerpts import excerpt_error
+from ._sample import Sample
+
+__all__ = ["DEEPEST", "as_instance", "checked", "json_form", "reading", "sample_from", "sample_to_dict", "to_text"]
+
+T = TypeVar("T")
+
+DEEPEST = 200
+"""What is nested deeper than this becomes text: not every interpreter could read it back."""
+
+_MOST_BITS = 14_000
+"""Integers longer than this are more digits than Python reads back."""
+
+
+def json_form(value: dict[str, Any], deepest: int = DEEPEST) -> dict[str, Any]:
+    """Plain JSON without what standard JSON cannot hold, or its readers cannot read.
+
+    Args:
+        value: a mapping of anything.
+        deepest: how deep what it holds may be nested; deeper containers become their canonical text.
+    """
+    root: dict[str, Any] = plain(value)
+    pending: list[tuple[Any, int]] = [(root, 1)]
+    while pending:
+        holder, depth = pending.pop()
+        for key, item in list(holder.items() if isinstance(holder, dict) else enumerate(holder)):
+            if isinstance(item, (dict, list)):
+                if depth < deepest:
+                    pending.append((item, depth + 1))
+                else:
+                    holder[key] = canonical_text(item)
+            elif isinstance(item, float) and not math.isfinite(item):
+                holder[key] = str(item)
+            elif isinstance(item, int) and item.bit_length() > _MOST_BITS:
+                holder[key] = hex(item)
+    return root
+
+
+def sample_to_dict(sample: Sample, deepest: int = DEEPEST) -> dict[str, Any]:
+    """A sample in plain JSON values; its reply stands under ``reply`` if it is a ``Reply``, else under ``raw``."""
+    values = {field.name: getattr(sample, field.name) for field in dataclasses.fields(sample)}
+    raw = values.pop("raw")
+    if isinstance(raw, Reply):
+        values["reply"] = {field.name: getattr(raw, field.name) for field in dataclasses.fields(raw)}
+    else:
+        values["raw"] = bytes(raw).decode("utf-8", errors="replace") if isinstance(raw, (bytes, bytearray)) else raw
+    return json_form(values, deepest)
+
+
+def sample_from(values: dict[str, Any]) -> Sample:
+    """The sample that these JSON values are the form of."""
+    if "reply" in values:
+        values["raw"] = Reply(**values.pop("reply"))
+    return checked(Sample(**values))
+
+
+def to_text(values: dict[str, Any]) -> str:
+    """JSON text, also where the interpreter's own encoder has too little of its stack left (keys are sorted then)."""
+    try:
+        return json.dumps(values, allow_nan=False)
+    except RecursionError:
+        return canonical_text(values)
+
+
+@contextmanager
+def reading(kind: type, text: Any) -> Iterator[Any]:
+    """The values in a JSON text, of which a result of this kind is made inside of the block.
+
+    Raises:
+        TypeError: it is no text.
+        SettingsError: it is not the JSON of such a result.
+    """
+    if not isinstance(text, (str, bytes, bytearray)):
+        raise TypeError(f"text must be a str, got {type(text).__name__}")
+    try:
+        yield json.loads(text)
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+        raise SettingsError(
+            f"text must be what to_json() of a {kind.__name__} wrote: {excerpt_error(error)}"
+        ) from error
+
+
+def checked(instance: T) -> T:
+    """``instance``, if its fields are of the types that are written beside them."""
+    for field in dataclasses.fields(instance):  # type: ignore[arg-type]
+        value = getattr(instance, field.name)
+        optional = str(field.type).removesuffix(" | None")
+        if not (_CHECKS[optional](value) or (value is None and optional != field.type)):
+            raise TypeError(f"{field.name} must be {field.type}, got {received(value)}")
+    return instance
+
+
+def as_instance(value: Any, model: Any) -> Any:
+    """JSON values as an instance of a pydantic model class or a dataclass; None stays None."""
+    if value is None:
+        return None
+    return model.model_validate(value) if hasattr(model, "model_validate") else model(**value)
+
+
+def _is_anything(_: Any) -> bool:
+    return True
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _are_texts(value: Any) -> bool:
+    return all(isinstance(item, str) for item in value)
+
+
+_CHECKS: dict[str, Callable[[Any], bool]] = {
+    "Any": _is_anything,
+    "bool": lambda value: isinstance(value, bool),
+    "int": _is_count,
+    "float": _is_number,
+    "str": lambda value: isinstance(value, str),
+    "tuple[int, ...]": lambda value: all(map(_is_count, value)),
+    "tuple[float, ...]": lambda value: all(map(_is_number, value)),
+    "tuple[str, ...]": _are_texts,
+    "tuple[tuple[Any, int], ...]": lambda value: all(_is_count(votes) for _, votes in value),
+    "Mapping[str, Any]": lambda value: isinstance(value, Mapping),
+    "Mapping[str, float]": lambda value: all(_is_number(share) for share in value.values()),
+    # Each of these is checked when it is made.
+    "Fields": _is_anything,
+    "tuple[Candidate, ...]": _is_anything,
+    "tuple[Path, ...]": _is_anything,
+    "tuple[Sample, ...]": _is_anything,
+}
+"""Annotation -> whether a value fits it."""
