@@ -7,13 +7,27 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Protocol
 
-from ._excerpts import excerpt_value, plural
+from ..replies._reply import Reply
+from ._excerpts import excerpt, excerpt_value, plural
 from ._sample import Sample
 
 if TYPE_CHECKING:
     from ._result import VoteResult
 
-__all__ = ["AGREED", "FAILED", "Outcome", "bar", "ending_lines", "explain", "failures", "html", "table", "verdict"]
+__all__ = [
+    "AGREED",
+    "FAILED",
+    "Outcome",
+    "bar",
+    "ending_lines",
+    "explain",
+    "failures",
+    "html",
+    "result_line",
+    "sample_line",
+    "table",
+    "verdict",
+]
 
 AGREED, FAILED = "#4c78a8", "#bbbbbb"
 """The colours of bars."""
@@ -24,6 +38,8 @@ _MOST_ANSWERS = 10
 class Outcome(Protocol):
     """What the results of all verbs have in common."""
 
+    @property
+    def id(self) -> str: ...
     @property
     def abstained(self) -> bool: ...
     @property
@@ -40,6 +56,20 @@ class Outcome(Protocol):
     def stopped_by(self) -> str | None: ...
     @property
     def abandoned(self) -> int: ...
+
+
+def sample_line(sample: Sample, verb: str) -> str:
+    """A sample in one line of a log; ``verb`` says what it did with its record if it is valid."""
+    said = f"{verb} {excerpt_value(sample.vote)}" if sample.ok else f"failed, {excerpt(sample.error or '')}"
+    source = "" if sample.source is None else f" from {excerpt(sample.source)}"
+    content = sample.raw.content if isinstance(sample.raw, Reply) else sample.raw
+    return f"sample {sample.index}{source} {said}; reply {excerpt_value(content, 80)}"
+
+
+def result_line(verb: str, result: Outcome) -> str:
+    """A result in one line of a log."""
+    samples = plural(result.n_planned, "sample")
+    return f"{verb} {result.id} {verdict(result)}: {result.detail} ({len(result.samples)} of {samples})"
 
 
 def explain(result: VoteResult) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -16,7 +16,17 @@ from ._ballots import plain
 from ._excerpts import excerpt_error
 from ._sample import Sample
 
-__all__ = ["DEEPEST", "as_instance", "checked", "json_form", "reading", "sample_from", "sample_to_dict", "to_text"]
+__all__ = [
+    "DEEPEST",
+    "as_instance",
+    "checked",
+    "in_shape",
+    "json_form",
+    "reading",
+    "samples_form",
+    "samples_from",
+    "to_text",
+]
 
 T = TypeVar("T")
 
@@ -25,6 +35,11 @@ DEEPEST = 200
 
 _MOST_BITS = 14_000
 """Integers longer than this are more digits than Python reads back."""
+
+
+_DEEPEST_SHAPE = 8
+_SHAPE = "vote_shape"
+"""JSON has no tuples: where votes are tuples (of several keys), a list of their parts, null for a part that is none."""
 
 
 def json_form(value: dict[str, Any], deepest: int = DEEPEST) -> dict[str, Any]:
@@ -51,8 +66,22 @@ def json_form(value: dict[str, Any], deepest: int = DEEPEST) -> dict[str, Any]:
     return root
 
 
-def sample_to_dict(sample: Sample, deepest: int = DEEPEST) -> dict[str, Any]:
-    """A sample in plain JSON values; its reply stands under ``reply`` if it is a ``Reply``, else under ``raw``."""
+def samples_form(samples: Iterable[Sample], deepest: int = DEEPEST) -> dict[str, Any]:
+    """Samples in plain JSON values, and beside them the shape of their votes if these are tuples."""
+    given = list(samples)
+    shape = next((_shape_of(sample.vote) for sample in given if isinstance(sample.vote, tuple)), None)
+    form: dict[str, Any] = {} if shape is None else {_SHAPE: shape}
+    return {**form, "samples": [_sample_form(sample, deepest) for sample in given]}
+
+
+def _shape_of(vote: Any, depth: int = 0) -> list[Any] | None:
+    if not isinstance(vote, tuple) or depth == _DEEPEST_SHAPE:
+        return None
+    return [_shape_of(part, depth + 1) for part in tuple.__iter__(vote)]
+
+
+def _sample_form(sample: Sample, deepest: int) -> dict[str, Any]:
+    """A sample; its reply stands under ``reply`` if it is a ``Reply``, else under ``raw``."""
     values = {field.name: getattr(sample, field.name) for field in dataclasses.fields(sample)}
     raw = values.pop("raw")
     if isinstance(raw, Reply):
@@ -62,11 +91,26 @@ def sample_to_dict(sample: Sample, deepest: int = DEEPEST) -> dict[str, Any]:
     return json_form(values, deepest)
 
 
-def sample_from(values: dict[str, Any]) -> Sample:
-    """The sample that these JSON values are the form of."""
+def samples_from(values: dict[str, Any]) -> tuple[tuple[Sample, ...], Any]:
+    """The samples in the JSON values of a result, and the shape of their votes; both are taken out of the values."""
+    shape = values.pop(_SHAPE, None)
+    return tuple(_sample_from(sample, shape) for sample in values.pop("samples")), shape
+
+
+def _sample_from(values: dict[str, Any], shape: Any) -> Sample:
     if "reply" in values:
         values["raw"] = Reply(**values.pop("reply"))
+    values["vote"] = in_shape(values["vote"], shape)
     return checked(Sample(**values))
+
+
+def in_shape(vote: Any, shape: Any) -> Any:
+    """A vote with the tuples that it had."""
+    if not isinstance(vote, list) or not isinstance(shape, list):
+        return vote
+    if len(vote) != len(shape):  # only the outermost tuple is known to be one
+        return tuple(vote)
+    return tuple([in_shape(part, shape_of_part) for part, shape_of_part in zip(vote, shape, strict=True)])
 
 
 def to_text(values: dict[str, Any]) -> str:

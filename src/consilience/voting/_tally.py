@@ -6,11 +6,10 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..replies._reply import Reply
 from ._confidence import mean_confidence
 from ._count import Count
 from ._details import Verdict, detail_of
-from ._excerpts import excerpt, excerpt_value, plural
+from ._display import result_line, sample_line
 from ._fingerprint import fingerprint
 from ._judging import Judge, Judged
 from ._quorum import Decision
@@ -66,7 +65,7 @@ class Tally:
             blank_weight = self.judge.blank_weight(sample.source)
             self.count.add_vote(sample.index, ballot, weight, sample.source, blank_weight)
         if logger.isEnabledFor(logging.DEBUG):
-            logger.debug("%s", _sample_line(sample))
+            logger.debug("%s", sample_line(sample, "voted"))
         if self.settings.on_sample is not None:
             self._announce(sample)
 
@@ -114,7 +113,7 @@ class Tally:
             elapsed=ending.elapsed,
         )
         if logger.isEnabledFor(logging.INFO):
-            logger.info("%s", _result_line(result))
+            logger.info("%s", result_line("vote", result))
         return result
 
     def _reason(self, decision: Decision, ending: Ending) -> str | None:
@@ -133,16 +132,3 @@ class Tally:
 
 def _counts(answers: dict[str, Spellings]) -> tuple[tuple[object, int], ...]:
     return tuple((answer.value, answer.votes) for answer in answers.values())
-
-
-def _sample_line(sample: Sample) -> str:
-    said = f"voted {excerpt_value(sample.vote)}" if sample.ok else f"failed, {excerpt(sample.error or '')}"
-    source = "" if sample.source is None else f" from {excerpt(sample.source)}"
-    content = sample.raw.content if isinstance(sample.raw, Reply) else sample.raw
-    return f"sample {sample.index}{source} {said}; reply {excerpt_value(content, 80)}"
-
-
-def _result_line(result: VoteResult) -> str:
-    verdict = f"abstained ({result.reason})" if result.abstained else "decided"
-    samples = plural(result.n_planned, "sample")
-    return f"vote {result.id} {verdict}: {result.detail} ({result.num_samples} of {samples})"
