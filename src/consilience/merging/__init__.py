@@ -4,6 +4,7 @@ from ._analytics import WorkflowAnalyticsCollector
 from ._comparators import Comparator, Exact, Ignore, Keyed, Normalized, Ordered, Similar, Tolerance, Unordered
 from ._consensus import aconsensus, consensus
 from ._constraints import Constraint, constraint
+from ._fields import Candidate, FieldConsensus
 from ._merge import JSONConsensus, merge
 from ._options import Status
 from ._paths import Path, flatten, unflatten
@@ -19,7 +20,7 @@ from ._resolvers import (
     prefer_leading_resolver,
     prefer_most_common_resolver,
 )
-from ._result import Candidate, ConsensusReason, ConsensusResult, FieldConsensus, ReviewItem
+from ._result import ConsensusReason, ConsensusResult, ReviewItem
 from ._settings import ConsensusSettings
 
 __all__ = [

@@ -7,11 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from ..drawing._calls import Call, Drawing, Outcome
+from ..voting._display import sample_line
+from ..voting._excerpts import plural
 from ..voting._judging import Judge, Origin
 from ..voting._reasons import Failure
 from ..voting._sample import Sample
 from ..voting._turns import Turns
-from ._merge import NO_FIT, Merger
+from ._merge import NO_FIT, Merger, log_result
 from ._resolvers import OMIT
 from ._result import ConsensusReason, ConsensusResult
 from ._settings import ConsensusSettings, reading_settings
@@ -74,8 +76,19 @@ class ConsensusLedger:
         ended_late = drawing.hit_deadline and bool(self._open()) and not self._settled
         stopped_by = "when_settled" if self._settled else "deadline" if ended_late else None
         if ended_late and result.reason in (ConsensusReason.NO_VALID, ConsensusReason.TOO_FEW_VALID):
-            result = replace(result, reason=ConsensusReason.DEADLINE)
-        return replace(result, stopped_early=stopped_by is not None, stopped_by=stopped_by, elapsed=drawing.elapsed)
+            progress = f"{len(samples)} of {plural(self._settings.n, 'sample')}"
+            detail = f"the deadline ended the consensus after {progress}: {result.detail}"
+            result = replace(result, reason=ConsensusReason.DEADLINE, detail=detail)
+        result = replace(
+            result,
+            n_planned=self._settings.n,
+            stopped_early=stopped_by is not None,
+            stopped_by=stopped_by,
+            abandoned=drawing.abandoned,
+            elapsed=drawing.elapsed,
+        )
+        log_result(result)
+        return result
 
     def _open(self) -> int:
         return self._settings.n - len(self._samples)
@@ -107,7 +120,8 @@ class ConsensusLedger:
         return self._judge.failure(origin, Failure.INVALID, message, raw=sample.raw).sample
 
     def _announce(self, sample: Sample) -> None:
-        logger.debug("revision %d: %s", sample.index, "ok" if sample.ok else sample.error)
+        if logger.isEnabledFor(logging.DEBUG):
+            logger.debug("%s", sample_line(sample, "has", sample.record))
         if self._settings.on_sample is None:
             return
         try:

@@ -14,6 +14,8 @@ from .._signatures import spell_out_options
 from ..replies._reply import Reply
 from ..voting._confidence import coerce_confidence
 from ..voting._details import most_often
+from ..voting._display import result_line, sample_line
+from ..voting._excerpts import excerpt, plural
 from ..voting._judging import Judge, Origin
 from ..voting._keys import MissingKey, key_reader
 from ..voting._reasons import Failure
@@ -26,13 +28,15 @@ from ._comparators import Ignore, Unordered
 from ._constraints import Constraint, is_met
 from ._decision import UNIT, Decider
 from ._electorate import Electorate
+from ._fields import Fields
+from ._fingerprint import fingerprint
 from ._likeness import measured_likeness
 from ._options import Branch, Decision, assemble, taken
 from ._paths import EACH, Path
 from ._reconciliation import Reconciliation, reconcile
 from ._report import Report, Witnesses, report
 from ._resolvers import OMIT, ConflictResolver, default_conflict_resolver
-from ._result import ConsensusReason, ConsensusResult, Fields
+from ._result import ConsensusReason, ConsensusResult
 from ._revisions import plain_json
 from ._schema import Built, Cleaned, Schema, as_schema
 from ._settings import MERGING_OPTIONS, ConsensusSettings, Weighting, consensus_settings
@@ -44,7 +48,7 @@ if TYPE_CHECKING:
 
     from ._settings import ConsensusOptions
 
-__all__ = ["NO_FIT", "JSONConsensus", "Merger", "merge"]
+__all__ = ["NO_FIT", "JSONConsensus", "Merger", "log_result", "merge"]
 
 logger = logging.getLogger("consilience")
 
@@ -81,8 +85,21 @@ def merge(
     merged = consensus_settings("merge", settings, options, MERGING_OPTIONS)
     samples = _samples(revisions, merged.confidence_field)
     check_number_of_weights(merged.weights, len(samples))
-    result = Merger(merged).merge(samples)
-    return replace(result, elapsed=perf_counter() - started)
+    result = replace(Merger(merged).merge(samples), elapsed=perf_counter() - started)
+    if logger.isEnabledFor(logging.DEBUG):
+        for sample in result.samples:
+            logger.debug("%s", sample_line(sample, "has", sample.record))
+    log_result(result)
+    return result
+
+
+def log_result(result: ConsensusResult) -> None:
+    """One line for every consensus, and one more if a path in its options was of no use."""
+    if result.unmatched and logger.isEnabledFor(logging.WARNING):
+        named = ", ".join(map(excerpt, result.unmatched))
+        logger.warning("consensus %s: no revision has anything at %s", result.id, named)
+    if logger.isEnabledFor(logging.INFO):
+        logger.info("%s", result_line("consensus", result))
 
 
 class JSONConsensus:
@@ -288,7 +305,7 @@ class Merger:
         merged = None if consensus.merged is OMIT else consensus.merged
         missing = tuple(dict.fromkeys([*consensus.built.missing, *self._lacking(consensus.merged)]))
         reason, detail = self._reason(consensus, missing, told.confidence)
-        result = ConsensusResult(
+        return ConsensusResult(
             value=consensus.built.value if reason is None else None,
             partial=merged,
             missing=missing,
@@ -298,7 +315,9 @@ class Merger:
             fields=told.fields,
             weights=tuple(weights.get(sample.index, 0) / UNIT for sample in samples),
             samples=tuple(samples),
+            n_planned=len(samples),
             usage=usage(samples),
+            settings_hash=fingerprint(self._settings),
             revisions_processed=len(weights),
             unique_paths_considered=told.considered,
             paths_in_consensus_output=told.in_output,
@@ -312,11 +331,9 @@ class Merger:
             repairs_tried=consensus.search.tried,
             repair_limit_hit=consensus.search.hit_limit,
         )
-        logger.info("consensus: %s", result.detail)
-        return result
 
     def _summary(self, told: Report, revisions: int) -> str:
-        agreed = f"{revisions} revisions merged: {told.agreed} of {told.considered} fields agreed"
+        agreed = f"{plural(revisions, 'revision')} merged: {told.agreed} of {plural(told.considered, 'field')} agreed"
         if not told.lacking_sources:
             return agreed
         return f"{agreed}, {told.lacking_sources} met min_agreement but not min_sources {self._settings.min_sources}"
@@ -333,8 +350,8 @@ class Merger:
         if consensus.merged is OMIT:
             return ConsensusReason.LOW_AGREEMENT, "the revisions do not agree on the record as a whole"
         if missing:
-            listed = ", ".join(map(str, missing))
-            message = f" ({consensus.built.message})" if consensus.built.message else ""
+            listed = excerpt(", ".join(map(str, missing)), 300)
+            message = f" ({excerpt(consensus.built.message, 300)})" if consensus.built.message else ""
             return ConsensusReason.INCOMPLETE, f"no agreement on a value that fits for {listed}{message}"
         if consensus.built.inconsistent or (consensus.met is False and settings.on_unmet == "abstain"):
             tried = f"none of {consensus.search.tried} combinations"
@@ -361,7 +378,7 @@ class Merger:
 
     def _nothing(self, samples: Sequence[Sample], reason: str, detail: str) -> ConsensusResult:
         """The result when there is nothing to merge."""
-        result = ConsensusResult(
+        return ConsensusResult(
             value=None,
             partial=None,
             abstained=True,
@@ -370,10 +387,10 @@ class Merger:
             fields=Fields({}),
             weights=(0.0,) * len(samples),
             samples=tuple(samples),
+            n_planned=len(samples),
             usage=usage(samples),
+            settings_hash=fingerprint(self._settings),
         )
-        logger.info("consensus: %s", result.detail)
-        return result
 
 
 def _failed(sample: Sample, message: str) -> Sample:

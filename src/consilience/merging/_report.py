@@ -12,10 +12,10 @@ from .._canonical import canonical_text
 from ..evidence._corroboration import corroborated
 from ._decision import UNIT
 from ._electorate import Electorate
+from ._fields import Candidate, FieldConsensus, Fields
 from ._options import ABSENT, Branch, Decision, Option, Status, assemble_value, is_kept, taken
 from ._paths import Path
 from ._resolvers import OMIT
-from ._result import Candidate, FieldConsensus, Fields
 
 __all__ = ["Report", "Witnesses", "report"]
 

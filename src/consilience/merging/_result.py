@@ -2,112 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from .._errors import AbstainError
+from ..voting._excerpts import fields_repr
+from ..voting._json_form import to_text
 from ..voting._sample import Sample
-from ._paths import Path, parse_path
+from . import _display, _serialization
+from ._fields import Candidate, FieldConsensus, Fields
+from ._paths import Path
 
-__all__ = ["Candidate", "ConsensusResult", "FieldConsensus", "Fields", "ReviewItem"]
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """One answer for a field, with its weight, the revisions behind it and their sources.
-
-    ``absent`` marks the vote of revisions that lack the field (``value`` is None then, as it is for a null).
-    ``sources`` are the named sources that support the answer; ``corroboration`` is the noisy-OR over the sources of
-    its revisions, each with its highest confidence (see ``consolidate``), None without confidences.
-
-    Example:
-        >>> from consilience.merging import merge
-        >>> merge([{"a": 1}, {}, {"a": 1}], weights=None).fields["a"].candidates[1]
-        Candidate(value=None, weight=1.0, revisions=(1,), absent=True, sources=(), corroboration=None)
-    """
-
-    value: Any
-    weight: float
-    revisions: tuple[int, ...]
-    absent: bool = False
-    sources: tuple[str, ...] = ()
-    corroboration: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class FieldConsensus:
-    """How one field was decided.
-
-    Attributes:
-        value: the value in the merged record; None when the field is not there (see ``status``).
-        agreement: the weight of the value over the weight of the revisions that hold the parent, 0 to 1; for a field
-            that was left out, of its heaviest candidate.
-        support: the same with one vote for each revision (or, with ``one_vote_per_source``, for each source).
-        status: unanimous, agreed, resolved, reconciled, omitted or absent (see ``Status``).
-        candidates: every answer, heaviest first.
-        replaced: with status reconciled, the value that the vote had chosen; None when it had chosen none.
-        too_few_sources: whether a value met the threshold but not ``min_sources``, and was left to the resolver.
-
-    Example:
-        >>> from consilience.merging import merge
-        >>> field = merge([{"a": 1}, {"a": 2}, {"a": 1}], weights=None).fields["a"]
-        >>> field.value, field.status, round(field.agreement, 2)
-        (1, 'agreed', 0.67)
-    """
-
-    value: Any
-    agreement: float
-    support: float
-    status: str
-    candidates: tuple[Candidate, ...]
-    replaced: Any = None
-    too_few_sources: bool = False
-
-
-class Fields(Mapping[Path, FieldConsensus]):
-    """The fields of a result by path; ``fields["items[0].qty"]`` and ``fields[("items", 0, "qty")]`` are the same.
-
-    Example:
-        >>> fields = Fields({Path(("specs", "ram")): FieldConsensus(16, 1.0, 1.0, "unanimous", ())})
-        >>> fields["specs.ram"].value, [str(path) for path in fields]
-        (16, ['specs.ram'])
-    """
-
-    __slots__ = ("_items",)
-
-    def __init__(self, items: Mapping[Path, FieldConsensus | Callable[[], FieldConsensus]]) -> None:
-        # Most fields of most results are never looked at: what is given as a function is made when it is asked for.
-        self._items = dict(items)
-
-    def __getitem__(self, path: str | tuple[str | int, ...]) -> FieldConsensus:
-        if isinstance(path, str):
-            # A key that holds the dot wins over the path, as in a vote.
-            path = Path((path,)) if Path((path,)) in self._items else parse_path(path)
-        known = self._items[Path(path)]
-        if isinstance(known, FieldConsensus):
-            return known
-        made = self._items[Path(path)] = known()
-        return made
-
-    def __iter__(self) -> Iterator[Path]:
-        return iter(self._items)
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def __contains__(self, path: object) -> bool:
-        try:
-            self[path]  # type: ignore[index]
-        except (LookupError, ValueError, TypeError):
-            return False
-        return True
-
-    def __repr__(self) -> str:
-        return f"Fields({{{', '.join(f'{str(path)!r}: {found.value!r}' for path, found in self.items())}}})"
-
-    def __reduce__(self) -> tuple[type[Fields], tuple[dict[Path, FieldConsensus]]]:
-        return Fields, (dict(self),)
+__all__ = ["ConsensusReason", "ConsensusResult", "ReviewItem"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +37,9 @@ class ReviewItem:
     replies: tuple[tuple[Any, ...], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ConsensusResult:
-    """One record out of several revisions.
+    """One record out of several revisions. Equality is about the outcome: ``id`` and ``elapsed`` do not count.
 
     Attributes:
         value: the merged record: plain JSON, or an instance of the pydantic model; None when abstained.
@@ -144,6 +52,7 @@ class ConsensusResult:
             their container.
         weights: the weight of each revision, by trust at a mean of 1; 0 for a failed one.
         samples: every sample, failed ones included, in order of index.
+        n_planned: the calls that a full run would have made; for ``merge``, the number of revisions.
         stopped_early: whether drawing stopped before all calls were made.
         stopped_by: what ended it early; None after a full run.
         usage: the tokens reported, summed; None when none were.
@@ -161,13 +70,17 @@ class ConsensusResult:
         constraints_met: whether the record satisfies the constraints; None when there are none.
         repairs_tried: combinations tried to satisfy the constraints.
         repair_limit_hit: whether that search ended at ``max_repairs``.
+        unmatched: options that name a path at which no revision has anything, such as ``compare['itms[].qty']``.
+        abandoned: calls that were still running at the end and could not be cancelled; they still cost.
+        id: a random name for this result.
+        settings_hash: the same for results of the same settings, in every process.
         elapsed: seconds.
 
     Example:
         >>> from consilience.merging import merge
         >>> result = merge([{"a": 1}, {"a": 1}, {"a": 2}])
         >>> result.decided, result.value, result.detail
-        (True, {'a': 1}, '3 revisions merged: 1 of 1 fields agreed')
+        (True, {'a': 1}, '3 revisions merged: 1 of 1 field agreed')
     """
 
     value: Any
@@ -179,9 +92,10 @@ class ConsensusResult:
     fields: Fields = field(repr=False)
     weights: tuple[float, ...] = ()
     samples: tuple[Sample, ...] = field(default=(), repr=False)
+    n_planned: int = 0
     stopped_early: bool = False
     stopped_by: str | None = None
-    usage: dict[str, Any] | None = None
+    usage: Mapping[str, Any] | None = None
     revisions_processed: int = 0
     unique_paths_considered: int = 0
     paths_in_consensus_output: int = 0
@@ -194,12 +108,34 @@ class ConsensusResult:
     constraints_met: bool | None = None
     repairs_tried: int = 0
     repair_limit_hit: bool = False
+    unmatched: tuple[str, ...] = ()
+    abandoned: int = 0
+    id: str = field(default_factory=lambda: os.urandom(16).hex(), compare=False)
+    settings_hash: str = ""
     elapsed: float = field(default=0.0, compare=False)
+
+    def __repr__(self) -> str:
+        return fields_repr(self)
 
     @property
     def decided(self) -> bool:
         """Whether there is a record to use."""
         return not self.abstained
+
+    @property
+    def num_samples(self) -> int:
+        """Samples drawn."""
+        return len(self.samples)
+
+    @property
+    def num_valid(self) -> int:
+        """Samples that were merged."""
+        return sum(sample.ok for sample in self.samples)
+
+    @property
+    def num_failed(self) -> int:
+        """Samples that failed."""
+        return self.num_samples - self.num_valid
 
     @property
     def revision_weights(self) -> tuple[float, ...]:
@@ -246,6 +182,56 @@ class ConsensusResult:
     def value_or(self, default: Any) -> Any:
         """The merged record, or ``default`` when it abstained."""
         return default if self.abstained else self.value
+
+    def explain(self) -> str:
+        """A short text for a log: the decision, the fields to check with their candidates, and each failure code.
+
+        Example:
+            >>> from consilience.merging import merge
+            >>> print(merge([{"ram": 16, "id": 7}, {"ram": 32, "id": 7}, {"ram": 16, "id": 7}]).explain())
+            decided: 3 revisions merged: 2 of 2 fields agreed
+            confidence 0.83, 3 of 3 samples valid
+            check ram (agreed, 0.67): 16 × 2, 32 × 1
+        """
+        return _display.explain(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain JSON values, all samples included; ``fields`` by the text of their paths."""
+        return _serialization.result_to_dict(self)
+
+    def to_json(self) -> str:
+        """The result as standard JSON text.
+
+        What JSON cannot hold, or not every reader reads, becomes text, as in ``VoteResult.to_json``; records as deep
+        as ``merge`` takes them are kept.
+
+        Example:
+            >>> from consilience.merging import merge
+            >>> result = merge([{"a": 1}, {"a": 1}, {"a": 2}])
+            >>> ConsensusResult.from_json(result.to_json()) == result
+            True
+        """
+        return to_text(self.to_dict())
+
+    @classmethod
+    def from_json(cls, text: str, model: Any = None) -> ConsensusResult:
+        """Restore a result from ``to_json``.
+
+        Args:
+            text: what ``to_json`` wrote.
+            model: a pydantic model class or a dataclass; the value becomes its instance, made of ``partial`` as it was
+                by the merge. None leaves JSON values. The records of samples are JSON values in any case.
+
+        Raises:
+            SettingsError: the text is not the JSON of a result.
+            TypeError: ``text`` is no text.
+            Exception: whatever ``model`` raises for the record.
+        """
+        return _serialization.result_from_text(cls, text, model)
+
+    def _repr_html_(self) -> str:
+        """The result with bars for the fields to check, in a notebook."""
+        return _display.html(self)
 
 
 class ConsensusReason:

@@ -58,12 +58,12 @@ class Outcome(Protocol):
     def abandoned(self) -> int: ...
 
 
-def sample_line(sample: Sample, verb: str) -> str:
-    """A sample in one line of a log; ``verb`` says what it did with its record if it is valid."""
-    said = f"{verb} {excerpt_value(sample.vote)}" if sample.ok else f"failed, {excerpt(sample.error or '')}"
+def sample_line(sample: Sample, verb: str, said: object) -> str:
+    """A sample in one line of a log; ``verb`` and ``said`` are what became of it if it is valid."""
+    outcome = f"{verb} {excerpt_value(said)}" if sample.ok else f"failed, {excerpt(sample.error or '')}"
     source = "" if sample.source is None else f" from {excerpt(sample.source)}"
     content = sample.raw.content if isinstance(sample.raw, Reply) else sample.raw
-    return f"sample {sample.index}{source} {said}; reply {excerpt_value(content, 80)}"
+    return f"sample {sample.index}{source} {outcome}; reply {excerpt_value(content, 80)}"
 
 
 def result_line(verb: str, result: Outcome) -> str:

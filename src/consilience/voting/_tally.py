@@ -65,7 +65,7 @@ class Tally:
             blank_weight = self.judge.blank_weight(sample.source)
             self.count.add_vote(sample.index, ballot, weight, sample.source, blank_weight)
         if logger.isEnabledFor(logging.DEBUG):
-            logger.debug("%s", sample_line(sample, "voted"))
+            logger.debug("%s", sample_line(sample, "voted", sample.vote))
         if self.settings.on_sample is not None:
             self._announce(sample)
 
