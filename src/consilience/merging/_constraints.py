@@ -26,6 +26,14 @@ class Constraint:
     check: Callable[[Any], Any]
     fields: tuple[Path, ...] = ()
 
+    def __post_init__(self) -> None:
+        if not callable(self.check):
+            raise TypeError(f"constraint takes a function of the record, got {type(self.check).__name__}")
+        require_plain_function("check", self.check)
+        if isinstance(self.fields, str) or not isinstance(self.fields, Iterable):
+            raise TypeError(f'fields must be a list of paths such as ["total"], got {self.fields!r}')
+        object.__setattr__(self, "fields", tuple(map(parse_path, self.fields)))
+
 
 def constraint(check: Callable[[Any], Any], *, fields: Iterable[str] = ()) -> Constraint:
     """Declare what must hold between several fields.
@@ -45,12 +53,7 @@ def constraint(check: Callable[[Any], Any], *, fields: Iterable[str] = ()) -> Co
         >>> [str(path) for path in adds_up.fields]
         ['total', 'items[].price']
     """
-    if not callable(check):
-        raise TypeError(f"constraint takes a function of the record, got {type(check).__name__}")
-    require_plain_function("check", check)
-    if isinstance(fields, str):
-        raise TypeError(f'fields must be a list of paths such as ["total"], got {fields!r}')
-    return Constraint(check, tuple(parse_path(text) for text in fields))
+    return Constraint(check, fields)  # type: ignore[arg-type]  # it makes paths of them
 
 
 def is_met(constraints: Sequence[Constraint], record: Any) -> bool:

@@ -30,6 +30,7 @@ from ._decision import UNIT, Decider
 from ._electorate import Electorate
 from ._fields import Fields
 from ._fingerprint import fingerprint
+from ._mentions import unmatched
 from ._likeness import measured_likeness
 from ._options import Branch, Decision, assemble, taken
 from ._paths import EACH, Path
@@ -217,7 +218,9 @@ class Merger:
             return self._weightless(samples)
         sources = {sample.index: sample.source for sample in samples if sample.index in revisions}
         electorate = Electorate(weights, sources, self._settings.min_sources, self._settings.one_vote_per_source)
-        return self._result(samples, electorate, self._decide(root, electorate), dropped)
+        result = self._result(samples, electorate, self._decide(root, electorate), dropped)
+        names = unmatched(self._settings, self._schema, revisions.values())
+        return replace(result, unmatched=names) if names else result
 
     def _read(self, samples: Sequence[Sample]) -> tuple[list[Sample], dict[int, Any], int]:
         """The samples, the revisions of the valid ones as the schema reads them, and the number of values dropped."""

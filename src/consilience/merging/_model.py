@@ -12,6 +12,7 @@ from ._annotations import alternatives, below, field_key, item_in, model_in, mod
 from ._comparators import Comparator
 from ._forms import comparable_form
 from ._incomplete import incomplete_validator
+from ._layout import Layout, ModelLayout
 from ._paths import EACH, Path
 from ._resolvers import OMIT
 from ._revisions import plain_json
@@ -28,6 +29,7 @@ class PydanticModel:
 
     def __init__(self, model: Any) -> None:
         self._model = model
+        self.layout: Layout = ModelLayout(model)
         found: dict[Path, Comparator] = {}
         self._collect(model, Path(), found, ())
         self.rules: Mapping[Path, Comparator] = found

@@ -65,7 +65,7 @@ def parse_path(text: str | Iterable[str | int]) -> Path:
         True
     """
     if not isinstance(text, str):
-        return Path(text)
+        return _path_of(text)
     if text == "$":
         return Path()
     steps: list[str | int] = []
@@ -77,6 +77,14 @@ def parse_path(text: str | Iterable[str | int]) -> Path:
         steps.append(_read_step(match))
         position = match.end()
     return Path(steps)
+
+
+def _path_of(steps: Any) -> Path:
+    """A path from its steps, which may come from anywhere."""
+    listed = Path(steps) if isinstance(steps, Iterable) else None
+    if listed is None or not all(isinstance(step, str) or (type(step) is int and step >= EACH) for step in listed):
+        raise SettingsError(f"a path is a text, or a tuple of keys and positions, got {steps!r}")
+    return listed
 
 
 def _read_step(match: re.Match[str]) -> str | int:

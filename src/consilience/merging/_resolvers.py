@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,6 +33,7 @@ __all__ = [
     "by_type",
     "check_resolver",
     "default_conflict_resolver",
+    "named_paths",
     "prefer_leading_resolver",
     "prefer_most_common_resolver",
     "resolve",
@@ -402,3 +403,17 @@ def by_path(
     for path, resolver in (*resolvers.items(), ("otherwise", otherwise)):
         check_resolver(f"by_path[{path!r}]", resolver)
     return _ByPath({parse_path(path): resolver for path, resolver in resolvers.items()}, otherwise)
+
+
+def named_paths(resolver: ConflictResolver) -> Iterator[Path]:
+    """The paths that a resolver tells apart, those within others included.
+
+    Example:
+        >>> [str(path) for path in named_paths(by_type(str=by_path({"to.city": prefer_most_common_resolver})))]
+        ['to.city']
+    """
+    if isinstance(resolver, _ByPath):
+        yield from resolver.resolvers
+    if isinstance(resolver, _ByPath | _ByType):
+        for each in (*resolver.resolvers.values(), resolver.otherwise):
+            yield from named_paths(each)

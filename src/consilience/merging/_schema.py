@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from .._errors import MissingExtraError, SettingsError
 from ._comparators import Comparator
+from ._layout import JsonSchemaLayout, Layout
 from ._paths import Path
 from ._resolvers import OMIT
 
@@ -48,6 +49,11 @@ class Schema(Protocol):
     @property
     def rules(self) -> Mapping[Path, Comparator]:
         """How values are compared, by pattern."""
+        ...
+
+    @property
+    def layout(self) -> Layout:
+        """Which paths the schema has room for."""
         ...
 
     @property
@@ -90,6 +96,7 @@ class JsonSchema:
     has_constraints = False
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
+        self.layout: Layout = JsonSchemaLayout(schema)
         try:
             import jsonschema_rs
         except ImportError:

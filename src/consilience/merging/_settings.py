@@ -16,6 +16,7 @@ from ..voting._sample import Sample
 from ..voting._settings import VoteSettings
 from ._comparators import Comparator, as_comparator
 from ._constraints import Constraint
+from ._mentions import check_mentions
 from ._paths import EACH, Path, parse_path
 from ._resolvers import ConflictResolver, check_resolver, default_conflict_resolver
 from ._schema import as_schema
@@ -171,7 +172,9 @@ class ConsensusSettings:
         object.__setattr__(self, "required", _paths("required", self.required))
         object.__setattr__(self, "compare", _comparators(self.compare))
         object.__setattr__(self, "constraints", _constraints(self.constraints))
-        as_schema(self.schema)
+        schema = as_schema(self.schema)
+        if schema is not None:
+            check_mentions(self, schema)
         reading_settings(self)
 
     def with_options(self, **options: Unpack[ConsensusOptions]) -> ConsensusSettings:
