@@ -309,8 +309,8 @@ def test_a_path_without_room_is_an_error_that_names_the_one_meant(options, messa
 
 
 def test_so_is_one_without_room_in_a_json_schema():
+    properties = {**SCHEMA["properties"], "far": {}}
     with pytest.raises(SettingsError, match=r"did you mean 'lines\[\].sku'\?"):
-        properties = {**SCHEMA["properties"], "far": {}}
         ConsensusSettings(schema={**SCHEMA, "properties": properties}, compare={"lines[].skuu": "text"})
 
 

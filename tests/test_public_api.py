@@ -25,6 +25,7 @@ ROOMS = (
     "_canonical",
     "_coroutines",
     "_signatures",
+    "_stack",
     "replies",
     "drawing",
     "evidence",

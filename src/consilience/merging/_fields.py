@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .._stack import on_a_fresh_stack
 from ._paths import Path, parse_path
 
 __all__ = ["Candidate", "FieldConsensus", "Fields"]
@@ -85,7 +86,11 @@ class Fields(Mapping[Path, FieldConsensus]):
         known = self._items[Path(path)]
         if isinstance(known, FieldConsensus):
             return known
-        made = self._items[Path(path)] = known()
+        try:
+            made = known()
+        except RecursionError:  # a field holds what is below it
+            made = on_a_fresh_stack(known)
+        self._items[Path(path)] = made
         return made
 
     def __iter__(self) -> Iterator[Path]:

@@ -6,11 +6,13 @@ import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from .._errors import SettingsError
 from .._signatures import spell_out_options
+from .._stack import nesting, with_room
 from ..replies._reply import Reply
 from ..voting._confidence import coerce_confidence
 from ..voting._details import most_often
@@ -38,7 +40,7 @@ from ._reconciliation import Reconciliation, reconcile
 from ._report import Report, Witnesses, report
 from ._resolvers import OMIT, ConflictResolver, default_conflict_resolver
 from ._result import ConsensusReason, ConsensusResult
-from ._revisions import plain_json
+from ._revisions import MAX_DEPTH, plain_json
 from ._schema import Built, Cleaned, Schema, as_schema
 from ._settings import MERGING_OPTIONS, ConsensusSettings, Weighting, consensus_settings
 from ._tree import Node, lay_over
@@ -201,6 +203,9 @@ class Merger:
 
     def merge(self, samples: Sequence[Sample]) -> ConsensusResult:
         """Merge the valid ones among these samples."""
+        return with_room(_frames(samples), partial(self._merge, samples))
+
+    def _merge(self, samples: Sequence[Sample]) -> ConsensusResult:
         samples, revisions, dropped = self._read(samples)
         share = len(revisions) / len(samples) if samples else 0.0
         if not revisions or share < self._settings.min_valid:
@@ -226,7 +231,7 @@ class Merger:
         """The samples, the revisions of the valid ones as the schema reads them, and the number of values dropped."""
         kept, revisions, dropped = [], {}, 0
         for sample in samples:
-            cleaned = self.clean(sample) if sample.ok else Cleaned(OMIT)
+            cleaned = self._clean(sample) if sample.ok else Cleaned(OMIT)
             if sample.ok and cleaned.record is OMIT:
                 sample = _failed(sample, NO_FIT)
             elif sample.ok:
@@ -248,6 +253,9 @@ class Merger:
 
     def clean(self, sample: Sample) -> Cleaned:
         """The plain JSON of a valid sample's record, without the fields that do not fit the schema."""
+        return with_room(_frames([sample]), partial(self._clean, sample))
+
+    def _clean(self, sample: Sample) -> Cleaned:
         record = plain_json(sample.record, f"revisions[{sample.index}]")
         if not self._settings.allow_nan and not _holds_only_finite(record):
             raise SettingsError(f"revisions[{sample.index}] holds NaN or infinity, which allow_nan=False does not take")
@@ -394,6 +402,15 @@ class Merger:
             usage=usage(samples),
             settings_hash=fingerprint(self._settings),
         )
+
+
+_FRAMES = 120
+_FRAMES_A_LEVEL = 6
+
+
+def _frames(samples: Iterable[Sample]) -> int:
+    """How many functions may be called within each other to merge these samples, those of the user not counted."""
+    return _FRAMES + _FRAMES_A_LEVEL * nesting([sample.record for sample in samples if sample.ok], MAX_DEPTH + 1)
 
 
 def _failed(sample: Sample, message: str) -> Sample:
