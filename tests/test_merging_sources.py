@@ -388,6 +388,24 @@ def test_the_order_of_revisions_never_matters(given_, weights, one_vote_per_sour
     assert outcome(merge(said(*shuffled), **options)) == outcome(merge(said(*given_), **options))
 
 
+LONG = st.dictionaries(st.sampled_from("abcdef"), st.sampled_from(["red", "green", "reed", 1, 2]), max_size=6)
+
+
+@given(st.lists(LONG, min_size=2, max_size=5), st.lists(st.integers(1, 4), min_size=5, max_size=5), THRESHOLDS)
+def test_a_source_that_repeats_itself_is_weighed_as_if_it_did_not(records, times, threshold):
+    """A chatty source that is far from the others does not make its own distance the usual one."""
+    options = {"one_vote_per_source": True, "weights": "trust", "min_agreement": threshold}
+    once = merge(said(*((f"s{i}", record) for i, record in enumerate(records))), **options)
+    often = [(f"s{i}", record) for i, record in enumerate(records) for _ in range(times[i])]
+    repeated = merge(said(*often), **options)
+    assert repeated.partial == once.partial
+    weights = [weight / repeated.weights[0] for weight in repeated.weights]
+    assert weights == pytest.approx([once.weights[int(s[1:])] / once.weights[0] for s, _ in often])
+    assert [field.agreement for field in repeated.fields.values()] == pytest.approx(
+        [field.agreement for field in once.fields.values()]
+    )
+
+
 @given(st.lists(st.tuples(SOURCES, FLAT), min_size=1, max_size=7), THRESHOLDS)
 def test_flat_records_against_a_plain_count_of_sources(given_, threshold):
     sources = {source for source, _ in given_}

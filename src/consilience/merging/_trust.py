@@ -18,7 +18,9 @@ FULL_TRUST = 0.9
 """A revision with at least this share of the median raw weight has the full weight."""
 
 
-def trust_weights(similarities: Mapping[int, float], bonus: Mapping[int, float]) -> dict[int, float]:
+def trust_weights(
+    similarities: Mapping[int, float], bonus: Mapping[int, float], sources: Mapping[int, str | None] | None = None
+) -> dict[int, float]:
     """Turn mean similarities into weights.
 
     The raw weight is 0.5 + 0.5 × mean similarity (times the bonus). Those that reach 0.9 of the median weigh alike;
@@ -28,6 +30,7 @@ def trust_weights(similarities: Mapping[int, float], bonus: Mapping[int, float])
     Args:
         similarities: revision -> mean similarity to the others, 0 to 1.
         bonus: revision -> factor, 1 where it is missing.
+        sources: revision -> source; with them the median is over the sources, each with the median of its revisions.
 
     Returns:
         revision -> weight, at a mean of 1.
@@ -37,13 +40,20 @@ def trust_weights(similarities: Mapping[int, float], bonus: Mapping[int, float])
         {0: 1.125, 1: 1.125, 2: 0.75}
     """
     raw = {revision: 0.5 + 0.5 * mean for revision, mean in similarities.items()}
-    middle = median(raw.values())
+    middle = median(raw.values()) if sources is None else _median_of_sources(raw, sources)
     weights = {
         revision: (1.0 if weight >= FULL_TRUST * middle else weight / middle) * bonus.get(revision, 1.0)
         for revision, weight in raw.items()
     }
     scale = len(weights) / sum(sorted(weights.values()))
     return {revision: weight * scale for revision, weight in weights.items()}
+
+
+def _median_of_sources(raw: Mapping[int, float], sources: Mapping[int, str | None]) -> float:
+    said: dict[str | None, list[float]] = {}
+    for revision, weight in raw.items():
+        said.setdefault(sources[revision], []).append(weight)
+    return median(map(median, said.values()))
 
 
 def mean_similarities(

@@ -54,7 +54,7 @@ def weigh(
         sources = {sample.index: sample.source for sample in samples} if one_vote_per_source else None
         voices = len({sources[revision] for revision in valid}) if sources is not None else len(valid)
         alike = mean_similarities(likeness, valid, sources) if voices > 1 else dict.fromkeys(valid, 1.0)
-        return {revision: round(weight * UNIT) for revision, weight in trust_weights(alike, bonus).items()}
+        return {revision: round(weight * UNIT) for revision, weight in trust_weights(alike, bonus, sources).items()}
     given = _given(weighting, {sample.index: sample for sample in samples})
     return {revision: round(given(revision) * UNIT) for revision in valid}
 
