@@ -12,6 +12,7 @@ __all__ = [
     "field_key",
     "field_paths",
     "item_in",
+    "members_in",
     "model_in",
     "models_in",
     "spellings",
@@ -44,6 +45,15 @@ def item_in(annotation: Any) -> Any:
     """The type of the items, if a list of one type is all that an annotation admits besides None."""
     types = list(alternatives(annotation))
     return _item(types[0]) if len(types) == 1 else None
+
+
+def members_in(annotation: Any) -> list[Any]:
+    """The types of the members, if an annotation is a tuple in which every position has its own; else none."""
+    if get_origin(annotation) is tuple and Ellipsis not in get_args(annotation):
+        return list(get_args(annotation))
+    if isinstance(annotation, type) and issubclass(annotation, tuple) and hasattr(annotation, "_fields"):
+        return [annotation.__annotations__.get(name, Any) for name in annotation._fields]
+    return []
 
 
 def below(annotation: Any, step: str | int) -> Any:

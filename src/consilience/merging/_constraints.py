@@ -8,7 +8,7 @@ from typing import Any
 
 from .._coroutines import require_plain_function
 from ..replies._validation import is_boolean
-from ._paths import EACH, Path, parse_path
+from ._paths import Path, parse_path, pattern_of
 from ._revisions import plain_json
 
 __all__ = ["Constraint", "constraint", "is_met"]
@@ -67,5 +67,5 @@ def is_met(constraints: Sequence[Constraint], record: Any) -> bool:
 
 def concerns(pattern: Sequence[str | int], fields: Sequence[Path]) -> bool:
     """Whether a place is one of these fields, or a container that holds one."""
-    place = tuple(EACH if isinstance(step, int) else step for step in pattern)
+    place = pattern_of(pattern)
     return any(place == field[: len(place)] for field in fields)

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 from .._canonical import canonical_text
 from .._errors import ConsilienceError
-from ._comparators import Ignore, Unordered, partition
+from ._comparators import Ignore, Ordered, Unordered, partition
 from ._electorate import Electorate, Poll
-from ._options import ABSENT, Branch, Decision, Option, Status, is_kept
+from ._options import ABSENT, Branch, Child, Decision, Option, Status, is_kept
 from ._order import majority_order, usual_key_order
 from ._paths import ROOT, Path
 from ._resolvers import OMIT, Conflict, ConflictResolver, default_conflict_resolver, resolve
@@ -163,8 +163,10 @@ class Decider:
         decided = {}
         for place, index in enumerate(places):
             decided[index] = self._item(items[index][1], poll, Path((*path, place)))
-        order = _in_order(sorted(decided), decided, positions, weights)
-        return Branch("list", [(None, decided[index]) for index in order], holders, not all(node.lists.values()))
+        by_position = isinstance(node.rule, Ordered)
+        order = places if by_position else _in_order(sorted(decided), decided, positions, weights)
+        children: list[Child] = [(None, decided[index]) for index in order]
+        return Branch("list", children, holders, not all(node.lists.values()), by_position)
 
     def _signature(self, slot: Mapping[int, int], node: Node) -> list[tuple[str, int, int]]:
         weights = self.electorate.weights

@@ -236,23 +236,32 @@ class JsonSchemaLayout(Layout):
             found = found[key]
         return found
 
-    def _walk(self) -> Iterator[Path]:
-        return self._named(self._root, Path(), ())
+    def tuples(self) -> list[Path]:
+        """The lists in which every position has a schema of its own."""
+        found: list[Path] = []
+        list(islice(self._named(self._root, Path(), (), found), _MOST_PATHS))
+        return found
 
-    def _named(self, schema: Any, path: Path, refs: tuple[str, ...]) -> Iterator[Path]:
+    def _walk(self) -> Iterator[Path]:
+        return self._named(self._root, Path(), (), [])
+
+    def _named(self, schema: Any, path: Path, refs: tuple[str, ...], tuples: list[Path]) -> Iterator[Path]:
+        """The paths below a place; where tuples stand is noted on the way."""
         if not isinstance(schema, Mapping) or len(path) > _DEEPEST:
             return
         for each, refs_ in self._same_place(schema, refs):
-            yield from self._named(each, path, refs_)
+            yield from self._named(each, path, refs_, tuples)
         for each in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
-            yield from self._named(each, path, refs)
+            yield from self._named(each, path, refs, tuples)
         for key, each in schema.get("properties", {}).items():
             yield Path((*path, key))
-            yield from self._named(each, Path((*path, key)), refs)
+            yield from self._named(each, Path((*path, key)), refs, tuples)
         items = schema.get("items", [])
+        if "prefixItems" in schema or isinstance(schema.get("items"), list):
+            tuples.append(path)
         for each in (*schema.get("prefixItems", ()), *(items if isinstance(items, list) else [items])):
             yield Path((*path, EACH))
-            yield from self._named(each, Path((*path, EACH)), refs)
+            yield from self._named(each, Path((*path, EACH)), refs, tuples)
 
 
 def _listed(types: Any) -> list[Any]:

@@ -41,6 +41,7 @@ from ._report import Report, Witnesses, report
 from ._resolvers import OMIT, ConflictResolver, default_conflict_resolver
 from ._result import ConsensusReason, ConsensusResult
 from ._revisions import MAX_DEPTH, plain_json
+from ._rules import RuleSet
 from ._schema import Built, Cleaned, Schema, as_schema
 from ._settings import MERGING_OPTIONS, ConsensusSettings, Weighting, consensus_settings
 from ._tree import Node, lay_over
@@ -198,7 +199,7 @@ class Merger:
     def __init__(self, settings: ConsensusSettings) -> None:
         self._settings = settings
         self._schema: Schema | None = as_schema(settings.schema)
-        self.rules = {**(self._schema.rules if self._schema else {}), **(settings.compare or {})}
+        self.rules = RuleSet(self._schema.rules if self._schema else {}, settings.compare or {})
         self._constraints: tuple[Constraint, ...] = settings.constraints
 
     def merge(self, samples: Sequence[Sample]) -> ConsensusResult:

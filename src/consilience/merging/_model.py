@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from types import UnionType
 from typing import Annotated, Any, Final, Union, get_args, get_origin
 
-from ._annotations import alternatives, below, field_key, item_in, model_in, models_in
-from ._comparators import Comparator
+from ._annotations import alternatives, below, field_key, item_in, members_in, model_in, models_in
+from ._comparators import Comparator, Ordered
 from ._forms import comparable_form
 from ._incomplete import incomplete_validator
 from ._layout import Layout, ModelLayout
@@ -151,6 +151,9 @@ class PydanticModel:
         item = item_in(annotation)
         if item is not None:
             self._collect(item, Path((*path, EACH)), found, seen)
+        for position, member in enumerate(members_in(annotation)):
+            found.setdefault(path, Ordered())
+            self._collect(member, Path((*path, position)), found, seen)
 
 
 @functools.lru_cache(maxsize=64)

@@ -13,6 +13,7 @@ from ._resolvers import OMIT
 __all__ = [
     "ABSENT",
     "Branch",
+    "Child",
     "Decision",
     "Option",
     "Status",
@@ -61,12 +62,26 @@ ABSENT: Final = _Absent()
 
 @dataclass(slots=True)
 class Branch:
-    """A container whose children are decided one by one: keys of an object, or the items of a list in their order."""
+    """A container whose children are decided one by one: keys of an object, or the items of a list in their order.
+
+    Where a list is ``by_position``, an item that is left out takes all that come after it along: in its place they
+    would mean something else.
+    """
 
     kind: str
     children: list[tuple[str | None, Decision]]
     holders: list[int]
     written_empty: bool
+    by_position: bool = False
+
+    def parted(self, choices: Mapping[int, int]) -> tuple[list[Child], list[Child]]:
+        """The children that are in the record, and those that are left out."""
+        kept: list[Child] = []
+        left_out: list[Child] = []
+        for child in self.children:
+            stays = is_kept(child[1], choices) and not (self.by_position and left_out)
+            (kept if stays else left_out).append(child)
+        return kept, left_out
 
 
 class Option(NamedTuple):
@@ -131,6 +146,10 @@ class Decision:
         self.choice = len(self.options) - 1
 
 
+Child = tuple[str | None, Decision]
+"""A key (None in a list), and what was decided there."""
+
+
 def is_plain(value: Any) -> bool:
     """Whether an option's value is JSON, neither ABSENT nor a branch."""
     return value is not ABSENT and not isinstance(value, Branch)
@@ -145,7 +164,8 @@ def is_kept(decision: Decision, choices: Mapping[int, int]) -> bool:
     value = taken(decision, choices).value
     if not isinstance(value, Branch):
         return value is not ABSENT
-    return value.written_empty or any(is_kept(child, choices) for _, child in value.children)
+    children = value.children[:1] if value.by_position else value.children
+    return value.written_empty or any(is_kept(child, choices) for _, child in children)
 
 
 def taken(decision: Decision, choices: Mapping[int, int]) -> Option:
@@ -177,7 +197,13 @@ def assemble_value(value: Any, choices: Mapping[int, int]) -> Any:
         return OMIT
     if not isinstance(value, Branch):
         return value
-    built = [(key, child) for key, each in value.children if (child := assemble(each, choices)) is not OMIT]
+    built = []
+    for key, decision in value.children:
+        child = assemble(decision, choices)
+        if child is not OMIT:
+            built.append((key, child))
+        elif value.by_position:
+            break
     if not built and not value.written_empty:
         return OMIT
     return dict(built) if value.kind == "object" else [child for _, child in built]

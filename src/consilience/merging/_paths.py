@@ -9,7 +9,7 @@ from typing import Any
 
 from .._errors import SettingsError
 
-__all__ = ["EACH", "ROOT", "Path", "flatten", "parse_path", "unflatten"]
+__all__ = ["EACH", "ROOT", "Path", "flatten", "parse_path", "pattern_of", "unflatten"]
 
 EACH = -1
 """The step of a pattern that stands for every index of a list."""
@@ -94,6 +94,16 @@ def _read_step(match: re.Match[str]) -> str | int:
         key = match["key"]
         return int(key) if key.isascii() and key.isdigit() else key
     return int(match["index"]) if match["index"] else EACH
+
+
+def pattern_of(path: Iterable[str | int]) -> Path:
+    """The pattern of a path: every position stands for each of them.
+
+    Example:
+        >>> pattern_of(("items", 0, "qty"))
+        Path('items[].qty')
+    """
+    return Path(EACH if isinstance(step, int) else step for step in path)
 
 
 def flatten(value: Any) -> dict[Path, Any]:

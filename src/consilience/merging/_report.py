@@ -71,7 +71,7 @@ def report(root: Decision, choices: Mapping[int, int], witnesses: Witnesses) -> 
     return Report(
         fields=Fields({place.path: partial(_field, place, choices, witnesses) for place in places}),
         considered=len(counted),
-        in_output=sum(is_kept(decision, choices) for decision in decisions),
+        in_output=sum(place.status != Status.OMITTED and is_kept(place.decision, choices) for place in counted),
         agreed=statuses[Status.UNANIMOUS] + statuses[Status.AGREED],
         resolved=statuses[Status.RESOLVED],
         omitted=statuses[Status.OMITTED],
@@ -104,15 +104,17 @@ def _walk(decision: Decision, path: tuple[str | int, ...], choices: Mapping[int,
     if not isinstance(branch, Branch):
         yield _Place(Path(path), decision, status, is_leaf=True)
         return
-    kept = [each for each in branch.children if is_kept(each[1], choices)]
+    kept, left_out = branch.parted(choices)
     is_leaf = not kept and branch.written_empty
     if is_leaf or len(decision.options) > 1:
         yield _Place(Path(path), decision, _of_container(status, branch, bool(kept), not path), is_leaf)
     # Items that are kept have the position that they have in the record; those left out come after them.
-    if len(kept) < len(branch.children):
-        kept += [each for each in branch.children if not is_kept(each[1], choices)]
-    for place, (key, child) in enumerate(kept):
-        yield from _walk(child, (*path, place if key is None else key), choices)
+    for place, (key, child) in enumerate(kept + left_out):
+        step = place if key is None else key
+        if place >= len(kept) and is_kept(child, choices):
+            yield _Place(Path((*path, step)), child, Status.OMITTED, is_leaf=True)
+        else:
+            yield from _walk(child, (*path, step), choices)
 
 
 def _of_container(status: str, branch: Branch, has_children: bool, is_record: bool) -> str:

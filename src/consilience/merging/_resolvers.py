@@ -14,7 +14,7 @@ from .._errors import SettingsError
 from ..voting._quorum import number_of_sources
 from ._clusters import cluster_texts
 from ._comparators import Tolerance, is_finite, is_number, matrix_of
-from ._paths import EACH, Path, parse_path
+from ._paths import Path, parse_path, pattern_of
 from ._ratios import text_ratios
 
 if TYPE_CHECKING:
@@ -375,7 +375,7 @@ class _ByPath(Resolver):
     otherwise: ConflictResolver
 
     def resolve(self, conflict: Conflict) -> Any:
-        pattern = Path(EACH if isinstance(step, int) else step for step in conflict.path)
+        pattern = pattern_of(conflict.path)
         chosen = self.resolvers.get(conflict.path) or self.resolvers.get(pattern) or self.otherwise
         return resolve(chosen, conflict)
 

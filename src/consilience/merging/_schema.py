@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from .._errors import MissingExtraError, SettingsError
-from ._comparators import Comparator
+from ._comparators import Comparator, Ordered
 from ._layout import JsonSchemaLayout, Layout
 from ._paths import Path
 from ._resolvers import OMIT
@@ -92,11 +92,12 @@ def as_schema(schema: Any) -> Schema | None:
 class JsonSchema:
     """A JSON Schema; fields that it rejects are dropped one by one."""
 
-    rules: Mapping[Path, Comparator] = {}
     has_constraints = False
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
-        self.layout: Layout = JsonSchemaLayout(schema)
+        layout = JsonSchemaLayout(schema)
+        self.layout: Layout = layout
+        self.rules: Mapping[Path, Comparator] = dict.fromkeys(layout.tuples(), Ordered())
         try:
             import jsonschema_rs
         except ImportError:

@@ -17,7 +17,7 @@ from ..voting._settings import VoteSettings
 from ._comparators import Comparator, as_comparator
 from ._constraints import Constraint
 from ._mentions import check_mentions
-from ._paths import EACH, Path, parse_path
+from ._paths import Path, parse_path, pattern_of
 from ._resolvers import ConflictResolver, check_resolver, default_conflict_resolver
 from ._schema import as_schema
 
@@ -279,7 +279,7 @@ def _comparators(compare: Any) -> Mapping[Path, Comparator] | None:
 def _pattern(text: Any) -> Path:
     """A path that names every item of a list, not one position: positions mean something else in every revision."""
     path = parse_path(text)
-    pattern = Path(EACH if isinstance(step, int) else step for step in path)
+    pattern = pattern_of(path)
     if pattern != path:
         raise SettingsError(
             f"compare[{text!r}] names one position, but items are paired across revisions: write {pattern}"

@@ -101,7 +101,7 @@ class Similarity:
         total, common = np.zeros((len(left), len(right))), np.zeros((len(left), len(right)))
         sizes_left, sizes_right = np.zeros((len(left), 1)), np.zeros((1, len(right)))
         for key in dict.fromkeys(chain.from_iterable(chain(left, right))):
-            below = Path((*pattern, EACH if type(key) is int else key))
+            below = Path((*pattern, key))
             if isinstance(self.rules.get(below), Ignore):
                 continue
             rows = [index for index, record in enumerate(left) if key in record]

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 from .._canonical import canonical_text
 from ._alignment import Rules, Slot, align
-from ._comparators import Comparator, Ignore
+from ._comparators import Comparator, Ignore, Ordered
 from ._likeness import mean_likeness
 from ._paths import EACH, ROOT, Path
 from ._similarity import Similarity
@@ -157,5 +157,6 @@ def lay_over(values: Mapping[int, Any], rules: Rules, pattern: Path = ROOT) -> N
         below = Path((*pattern, EACH))
         for slot in align(lists, rule, Similarity(rules), below):
             aligned = {revision: lists[revision][position] for revision, position in sorted(slot.items())}
-            items.append((slot, lay_over(aligned, rules, below)))
+            place = Path((*pattern, min(slot.values()))) if isinstance(rule, Ordered) else below
+            items.append((slot, lay_over(aligned, rules, place)))
     return Node(pattern, values, rule, objects, lists, scalars, _answers(scalars), keys, items)
