@@ -378,6 +378,7 @@ def test_from_json_takes_text_of_a_consensus():
         ConsensusResult.from_json(merge([{"a": 1}]).to_json(), model=Line)
 
 
+@settings(deadline=None)
 @given(st.lists(KEYS | st.integers(0, 9) | st.just(-1), max_size=6))
 def test_the_text_of_a_path_reads_back_as_the_path(steps):
     result = dataclasses.replace(merge([{}]), missing=(Path(steps),))

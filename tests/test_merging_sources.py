@@ -391,6 +391,7 @@ def test_the_order_of_revisions_never_matters(given_, weights, one_vote_per_sour
 LONG = st.dictionaries(st.sampled_from("abcdef"), st.sampled_from(["red", "green", "reed", 1, 2]), max_size=6)
 
 
+@settings(deadline=None)
 @given(st.lists(LONG, min_size=2, max_size=5), st.lists(st.integers(1, 4), min_size=5, max_size=5), THRESHOLDS)
 def test_a_source_that_repeats_itself_is_weighed_as_if_it_did_not(records, times, threshold):
     """A chatty source that is far from the others does not make its own distance the usual one."""

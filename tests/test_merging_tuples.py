@@ -12,7 +12,6 @@ from pydantic import BaseModel
 
 from consilience.merging import Ignore, Ordered, Similar, Tolerance, merge, prefer_most_common_resolver
 
-
 Near = Annotated[float, Tolerance(0.5)]
 
 

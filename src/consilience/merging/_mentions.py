@@ -94,10 +94,16 @@ def unmatched(settings: ConsensusSettings, schema: Schema | None, revisions: Ite
 
 
 def _is_somewhere(values: Sequence[Any], path: Path) -> bool:
-    """Whether any of these values has something at a path; a position stands for every one."""
+    """Whether any of these values has something at a path; a position stands for every one.
+
+    What the items of lists have that are all empty, nobody knows.
+    """
     for step in path:
         if isinstance(step, str):
             values = [value[step] for value in values if type(value) is dict and step in value]
         else:
-            values = [item for value in values if type(value) is list for item in value]
+            lists = [value for value in values if type(value) is list]
+            if lists and not any(lists):
+                return True
+            values = [item for items in lists for item in items]
     return bool(values)
