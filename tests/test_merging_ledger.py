@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from consilience._errors import SettingsError
-from consilience.merging import Similar, aconsensus, consensus, merge, prefer_most_common_resolver
+from consilience.merging import Ignore, Similar, aconsensus, consensus, merge, prefer_most_common_resolver
 from consilience.merging._merge import Merger
 from consilience.merging._settings import ConsensusSettings
 from consilience.merging._settling import Said, Settling
@@ -110,6 +110,21 @@ def test_nothing_settles_while_constraints_may_change_it():
     sampler = replay(['{"a": 1}'] * 5)
     consensus(sampler, "?", n=5, weights=None, early_stop=True, constraints=[lambda record: True])
     assert len(sampler.calls) == 5
+
+
+def test_ignored_fields_count_as_settled():
+    replies = [f'{{"a": 1, "note": "n{i}", "more": {{"note": [{i}]}}}}' for i in range(5)]
+    options = {"n": 5, "weights": None, "early_stop": True}
+    ignore = {"note": Ignore(), "more": Ignore()}
+    for compare, calls in ((ignore, 3), ({"note": Ignore(), "more.note": Ignore()}, 3), (None, 5)):
+        sampler = replay(replies)
+        result = consensus(sampler, "?", compare=compare, **options)
+        assert len(sampler.calls) == calls
+        assert result.value["a"] == 1
+        if calls == 3:
+            assert (result.value["note"], result.value["more"]) == ("n0", {"note": [0]})
+    only = consensus(replay(['{"note": 1}', '{"note": 2}', '{"note": 3}']), "?", **{**options, "n": 3}, compare=ignore)
+    assert (len(only.samples), only.value) == (2, {"note": 1})
 
 
 def test_async_matches_sync():

@@ -188,7 +188,7 @@ class ConsensusResult:
 
         Example:
             >>> from consilience.merging import merge
-            >>> print(merge([{"ram": 16, "id": 7}, {"ram": 32, "id": 7}, {"ram": 16, "id": 7}]).explain())
+            >>> print(merge([{"ram": 16, "id": 7}, {"ram": 32, "id": 7}, {"ram": 16, "id": 7}], weights=None).explain())
             decided: 3 revisions merged: 2 of 2 fields agreed
             confidence 0.83, 3 of 3 samples valid
             check ram (agreed, 0.67): 16 × 2, 32 × 1
