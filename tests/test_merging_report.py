@@ -7,7 +7,7 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from consilience.merging import flatten, merge, prefer_most_common_resolver
+from consilience.merging import Ignore, flatten, merge, prefer_most_common_resolver
 
 LEAVES = st.sampled_from([0, 1, None, "p1", "p2"])
 INNER = st.recursive(
@@ -107,3 +107,20 @@ def test_fields_are_told_the_same_long_after_the_merge():
         return repr([(path, field.status, field.value, field.candidates) for path, field in result.fields.items()])
 
     assert len({told() for _ in range(300)}) == 1
+
+
+def test_whoever_changes_the_value_does_not_change_what_was_agreed():
+    revisions = [
+        {"a": [1], "b": {"c": 1}},
+        {"a": {"x": [2]}, "b": {"c": 1}},
+        {"a": {"x": [2]}, "b": {"c": 1}},
+        {"a": [3]},
+    ]
+    for options in ({}, {"schema": {"type": "object"}}, {"compare": {"a": Ignore()}}):
+        result = merge(revisions, weights=None, conflict_resolver=prefer_most_common_resolver, **options)
+        before = json.dumps(result.partial)
+        result.value["a"].clear()
+        result.value["b"]["c"] = "changed"
+        assert json.dumps(result.partial) == before
+        if "compare" not in options:
+            check_report(result)

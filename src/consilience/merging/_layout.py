@@ -257,7 +257,7 @@ class JsonSchemaLayout(Layout):
             yield Path((*path, key))
             yield from self._named(each, Path((*path, key)), refs, tuples)
         items = schema.get("items", [])
-        if "prefixItems" in schema or isinstance(schema.get("items"), list):
+        if schema.get("prefixItems") or (items and isinstance(items, list)):
             tuples.append(path)
         for each in (*schema.get("prefixItems", ()), *(items if isinstance(items, list) else [items])):
             yield Path((*path, EACH))

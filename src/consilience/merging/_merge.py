@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,17 +12,11 @@ from typing import TYPE_CHECKING, Any
 from .._errors import SettingsError
 from .._signatures import spell_out_options
 from .._stack import nesting, with_room
-from ..replies._reply import Reply
-from ..voting._confidence import coerce_confidence
 from ..voting._details import most_often
 from ..voting._display import result_line, sample_line
 from ..voting._excerpts import excerpt, plural
-from ..voting._judging import Judge, Origin
-from ..voting._keys import MissingKey, key_reader
 from ..voting._reasons import Failure
-from ..voting._result import VoteResult
 from ..voting._sample import Sample
-from ..voting._settings import VoteSettings
 from ..voting._summary import usage
 from ..voting._weights import UnusableWeight
 from ._comparators import Ignore, Unordered
@@ -32,6 +25,7 @@ from ._decision import UNIT, Decider
 from ._electorate import Electorate
 from ._fields import Fields
 from ._fingerprint import fingerprint
+from ._intake import as_samples, holds_only_finite
 from ._mentions import unmatched
 from ._likeness import measured_likeness
 from ._options import Branch, Decision, assemble, taken
@@ -87,7 +81,7 @@ def merge(
     """
     started = perf_counter()
     merged = consensus_settings("merge", settings, options, MERGING_OPTIONS)
-    samples = _samples(revisions, merged.confidence_field)
+    samples = as_samples(revisions, merged.confidence_field)
     check_number_of_weights(merged.weights, len(samples))
     result = replace(Merger(merged).merge(samples), elapsed=perf_counter() - started)
     if logger.isEnabledFor(logging.DEBUG):
@@ -134,51 +128,6 @@ class JSONConsensus:
     def get_consensus(self, revisions: Iterable[Any]) -> ConsensusResult:
         """Merge revisions; see ``merge``."""
         return merge(revisions, settings=self.settings)
-
-
-def _samples(revisions: Any, confidence_field: str | None) -> list[Sample]:
-    """Revisions as samples, every one with its own number."""
-    if isinstance(revisions, VoteResult | ConsensusResult):
-        revisions = revisions.samples
-    if isinstance(revisions, str | bytes | Mapping) or not isinstance(revisions, Iterable):
-        raise TypeError(f"revisions must be a list of revisions, got {type(revisions).__name__}")
-    return [_sample(index, revision, confidence_field) for index, revision in enumerate(revisions)]
-
-
-def _sample(index: int, revision: Any, confidence_field: str | None) -> Sample:
-    if isinstance(revision, Sample):
-        return replace(revision, index=index, confidence=coerce_confidence(revision.confidence))
-    about: dict[str, Any] = {}
-    if isinstance(revision, Reply):
-        about = {"confidence": coerce_confidence(revision.confidence), "source": revision.source}
-        if revision.error is not None:
-            return Judge(VoteSettings()).reply(Origin(index), revision).sample
-        revision = revision.content
-    if confidence_field is not None and (told := _told(revision, confidence_field)) is not None:
-        about["confidence"] = told
-    return Sample(index=index, ok=True, record=revision, **about)
-
-
-def _told(record: Any, confidence_field: str) -> float | None:
-    """The confidence that a record reports of itself, if it does."""
-    try:
-        return coerce_confidence(key_reader(confidence_field)(record))
-    except MissingKey:
-        return None
-
-
-def _holds_only_finite(record: Any) -> bool:
-    """Whether a record has neither NaN nor infinity in it."""
-    pending = [record]
-    while pending:
-        value = pending.pop()
-        if type(value) is dict:
-            pending.extend(value.values())
-        elif type(value) is list:
-            pending.extend(value)
-        elif type(value) is float and not math.isfinite(value):
-            return False
-    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +207,7 @@ class Merger:
 
     def _clean(self, sample: Sample) -> Cleaned:
         record = plain_json(sample.record, f"revisions[{sample.index}]")
-        if not self._settings.allow_nan and not _holds_only_finite(record):
+        if not self._settings.allow_nan and not holds_only_finite(record):
             raise SettingsError(f"revisions[{sample.index}] holds NaN or infinity, which allow_nan=False does not take")
         return Cleaned(record) if self._schema is None else self._schema.clean(record)
 
@@ -318,7 +267,7 @@ class Merger:
         missing = tuple(dict.fromkeys([*consensus.built.missing, *self._lacking(consensus.merged)]))
         reason, detail = self._reason(consensus, missing, told.confidence)
         return ConsensusResult(
-            value=consensus.built.value if reason is None else None,
+            value=_own(consensus.built.value, consensus.merged) if reason is None else None,
             partial=merged,
             missing=missing,
             abstained=reason is not None,
@@ -426,6 +375,11 @@ def _record(decision: Decision, choices: Mapping[int, int]) -> Any:
     if merged is OMIT and isinstance(value, Branch):
         return {} if value.kind == "object" else []
     return merged
+
+
+def _own(value: Any, merged: Any) -> Any:
+    """The value as an object of its own: whoever changes it must not change what the result says was agreed."""
+    return plain_json(value) if value is merged else value
 
 
 def _has(value: Any, path: Path) -> bool:

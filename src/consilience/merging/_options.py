@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 from .._canonical import canonical_text
 from ._paths import Path
 from ._resolvers import OMIT
+from ._revisions import plain_json
 
 __all__ = [
     "ABSENT",
@@ -196,7 +197,8 @@ def assemble_value(value: Any, choices: Mapping[int, int]) -> Any:
     if value is ABSENT:
         return OMIT
     if not isinstance(value, Branch):
-        return value
+        # Whoever changes the record must not change the report on it.
+        return plain_json(value) if type(value) in (dict, list) else value
     built = []
     for key, decision in value.children:
         child = assemble(decision, choices)
