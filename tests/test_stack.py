@@ -61,17 +61,18 @@ class Tree(BaseModel):
 
 
 @pytest.mark.parametrize("wrap", WRAPS.values(), ids=WRAPS)
-@pytest.mark.parametrize("depth", [1, 20, 100])
+@pytest.mark.parametrize("depth", [1, 20, 50])
 def test_a_merge_is_the_same_wherever_it_is_called_from(wrap, depth):
     def work() -> Any:
-        result = merge(revisions, conflict_resolver=prefer_most_common_resolver, constraints=[lambda record: False])
+        options = {"constraints": [lambda record: False], "max_repairs": 5}
+        result = merge(revisions, conflict_resolver=prefer_most_common_resolver, **options)
         for path in result.fields:
             assert result.fields[path].candidates
         return result
 
-    revisions = [nested(depth, leaf, wrap) for leaf in (1, 1, 2, [], {"b": 3})]
+    revisions = [nested(depth, leaf, wrap) for leaf in (1, 1, [])]
     expected = work()
-    for left in (LEAST, 90, 150, 300, 500, 700, 900):
+    for left in (LEAST, 150, 400, 700):
         assert with_frames_left(left, work) == expected
 
 
