@@ -26,8 +26,8 @@ from ._electorate import Electorate
 from ._fields import Fields
 from ._fingerprint import fingerprint
 from ._intake import as_samples, holds_only_finite
-from ._mentions import unmatched
 from ._likeness import measured_likeness
+from ._mentions import unmatched
 from ._options import Branch, Decision, assemble, taken
 from ._paths import EACH, Path
 from ._reconciliation import Reconciliation, reconcile
