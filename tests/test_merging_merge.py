@@ -111,6 +111,35 @@ def test_kinds_empties_and_absence(revisions, value):
     assert merge(revisions).value == value
 
 
+@pytest.mark.parametrize("weights", [None, "trust"])
+@pytest.mark.parametrize(
+    ("revisions", "value"),
+    [
+        ([{"a": "x", "b": ["y"]}, {"a": "x"}], {"a": "x", "b": ["y"]}),
+        ([{"a": "x", "b": {"c": "y"}}, {"a": "x"}], {"a": "x", "b": {"c": "y"}}),
+        ([{"b": {"c": 1, "d": 2}}, {"b": {"c": 1, "d": 3}}, {}, {}], {"b": {"c": 1}}),
+        ([{"b": []}, {"b": []}, {}, {}], {"b": []}),
+        ([{"b": ["y"]}, {}, {}], {}),
+        ([{"b": ["y"]}, {"b": {"c": 1}}, {}, {}], {}),
+        ([{"b": ["y"]}, {"b": "y"}], {}),
+        ([{"a": "x", "b": "y"}, {"a": "x"}], {"a": "x"}),
+        ([["a", "b"], ["a"]], ["a"]),
+    ],
+)
+def test_a_container_that_half_of_the_weight_has_meets_the_threshold(revisions, value, weights):
+    assert merge(revisions, weights=weights).value == value
+    assert merge(revisions[::-1], weights=weights).value == value
+
+
+def test_a_container_that_half_has_is_shown_for_review():
+    result = merge([{"a": "x", "b": ["y"]}, {"a": "x"}])
+    field = result.fields["b"]
+    assert (field.value, field.status, field.agreement, field.support) == (["y"], "agreed", 0.5, 0.5)
+    assert [(each.value, each.absent) for each in field.candidates] == [(["y"], False), (None, True)]
+    assert [str(each.path) for each in result.needs_review(below=0.8)] == ["b"]
+    assert merge([{"b": ["y"]}, {}], min_agreement=0.6).value == {}
+
+
 def test_null_is_a_value():
     plain, trusting = merge([None, None, "x"], weights=None), merge([None, None, "x"])
     assert plain.value is None

@@ -99,10 +99,20 @@ class Decider:
         return node.among(frozenset(voters)) if self.electorate.one_vote_per_source else node
 
     def _kind(self, kinds: Sequence[Option], total: int) -> Option | None:
-        """What stands here: object, list, scalar, ABSENT, or None when no kind has a majority."""
-        if len(kinds) == 1 and kinds[0].value is not ABSENT:
-            return kinds[0]  # even if none of those who say so has any weight
-        return self._winner(kinds, total)
+        """What stands here: object, list, scalar, ABSENT, or None when no kind has a majority.
+
+        An object or a list that as much of the weight has as lacks meets the threshold, and nothing else that is
+        written here rivals it: it is kept. It is a part of a record that was forgotten more often than made up, and its
+        content is still decided field by field. A single value has absence for a rival like any other.
+        """
+        present = [option for option in kinds if option.value is not ABSENT]
+        if len(kinds) == len(present) == 1:
+            return present[0]  # even if none of those who say so has any weight
+        winner = self._winner(kinds, total)
+        if winner is not None or not present:
+            return winner
+        level = self._winner(present, total)
+        return level if level is not None and level.value in ("object", "list") else None
 
     def _winner(self, options: Sequence[Option], total: int) -> Option | None:
         """The heaviest option, if it meets the threshold and no other is as heavy."""
