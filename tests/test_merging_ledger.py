@@ -310,6 +310,15 @@ def test_settled_holds_whatever_the_sources_of_the_rest(options, said):
     assert checked
 
 
+@pytest.mark.parametrize(("n", "share"), [(10, 0.1), (5, 0.2), (20, 0.05)])
+def test_early_stop_waits_for_a_list_whose_new_item_would_be_exactly_enough(n, share):
+    lists = [["a"]] * (n - 1) + [["a", "b"]]
+    texts = [json.dumps(each) for each in lists]
+    options = {"n": n, "weights": None, "min_support": share}
+    assert consensus(replay(texts), "?", **options).value == ["a", "b"]
+    assert consensus(replay(texts), "?", early_stop=True, **options).value == ["a", "b"]
+
+
 def test_early_stop_waits_for_a_second_source():
     replies = [Reply({"a": 1}, source=source) for source in ["x", "x", "x", "x", "y", "y", "y"]]
     one, two = replay(replies), replay(replies)

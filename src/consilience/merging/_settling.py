@@ -138,7 +138,7 @@ class Settling:
         total = voters + self.open
         share = count / total
         support = self.settings.min_support
-        others_fail = support is None or 1 - share < support
+        others_fail = support is None or (total - count) / total < support
         enough = share >= self.settings.min_agreement and (support is None or share >= support)
         return 2 * count > total and enough and others_fail
 
