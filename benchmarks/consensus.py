@@ -22,7 +22,7 @@ from scipy.optimize import linear_sum_assignment
 from benchmarks import _consensus_peers as peers
 from benchmarks._measuring import peak_memory, recorded, seconds, verdict
 from consilience import ballot, extract_json
-from consilience.merging import merge, prefer_leading_resolver
+from consilience.merging import default_conflict_resolver, merge
 
 SIZES = (3, 5, 7, 11)
 SEEDS = range(5)
@@ -72,7 +72,7 @@ ROWS: dict[str, Callable[[Case], Any]] = {
     "most common record": lambda case: most_common(case.revisions),
     "consilience": lambda case: merged(case),
     "consilience, weights=None": lambda case: merged(case, weights=None),
-    "consilience, leading": lambda case: merged(case, conflict_resolver=prefer_leading_resolver),
+    "consilience, omitting": lambda case: merged(case, conflict_resolver=default_conflict_resolver),
     "consilience, schema": lambda case: merged(case, schema=Order),
     "consilience, validator": lambda case: merged(case, schema=AddedUpOrder),
 }

@@ -14,7 +14,16 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from consilience._errors import SettingsError
-from consilience.merging import Ignore, Similar, aconsensus, consensus, merge, prefer_most_common_resolver
+from consilience.merging import (
+    Ignore,
+    Similar,
+    aconsensus,
+    consensus,
+    default_conflict_resolver,
+    merge,
+    prefer_leading_resolver,
+    prefer_most_common_resolver,
+)
 from consilience.merging._merge import Merger
 from consilience.merging._settings import ConsensusSettings
 from consilience.merging._settling import Said, Settling
@@ -204,6 +213,8 @@ RECORDS = [
         {},
         {"min_agreement": 0.3},
         {"min_agreement": 0.7, "min_support": 0.4},
+        {"conflict_resolver": default_conflict_resolver},
+        {"conflict_resolver": prefer_leading_resolver, "min_agreement": 0.6},
         {"conflict_resolver": prefer_most_common_resolver},
         {"compare": {"a": lambda one, other: True}},
         {"min_valid": 0.75},

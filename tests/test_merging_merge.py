@@ -21,10 +21,13 @@ from consilience.merging import (
     Keyed,
     SimilarityClusterResolver,
     Unordered,
+    default_conflict_resolver,
     flatten,
     merge,
+    prefer_leading_resolver,
     prefer_most_common_resolver,
 )
+from consilience.replies import Reply
 
 SCALARS = (
     st.none()
@@ -129,6 +132,33 @@ def test_kinds_empties_and_absence(revisions, value):
 def test_a_container_that_half_of_the_weight_has_meets_the_threshold(revisions, value, weights):
     assert merge(revisions, weights=weights).value == value
     assert merge(revisions[::-1], weights=weights).value == value
+
+
+def test_by_default_a_value_that_leads_alone_is_taken_for_review():
+    result = merge([{"ram": value} for value in (16, 32, 32, 64, 8)], weights=None)
+    field = result.fields["ram"]
+    assert result.value == {"ram": 32}
+    assert (field.status, field.agreement) == ("resolved", 0.4)
+    assert [str(each.path) for each in result.needs_review(below=0.8)] == ["ram"]
+    assert JSONConsensus(weights=None).get_consensus([{"ram": value} for value in (1, 2, 2, 3, 4)]).value == {"ram": 2}
+
+
+@pytest.mark.parametrize("values", [(16, 32), (16, 16, 32, 32), (16, 32, 64), (True, 1, 1.0), (16, 32, 32, 16, 8)])
+def test_by_default_a_value_that_does_not_lead_alone_is_left_out(values):
+    assert merge([{"ram": value} for value in values], weights=None).value == {}
+
+
+@pytest.mark.parametrize("threshold", [0.51, 0.8, 1.0])
+def test_who_asks_for_more_than_half_gets_nothing_that_has_less(threshold):
+    revisions = [{"ram": value} for value in (16, 32, 32, 64, 8)]
+    assert merge(revisions, weights=None, min_agreement=threshold).value == {}
+    assert merge(revisions, weights=None, conflict_resolver=default_conflict_resolver).value == {}
+
+
+def test_a_leading_value_with_too_few_sources_is_left_out():
+    samples = [Reply({"a": value}, source=source) for value, source in ((1, "x"), (1, "x"), (2, "y"))]
+    assert merge(samples, weights=None, min_sources=2).value == {}
+    assert merge(samples, weights=None, min_sources=2, conflict_resolver=prefer_leading_resolver).value == {}
 
 
 def test_a_container_that_half_has_is_shown_for_review():
@@ -340,7 +370,7 @@ def test_flat_records_against_a_plain_counter(revisions):
         absent = counts.pop("absent", 0)
         best = max(counts.values())
         leaders = [value for value, count in counts.items() if count == best]
-        if present > absent and len(leaders) == 1 and best / len(revisions) >= 0.5:
+        if present > absent and len(leaders) == 1 and (best / len(revisions) >= 0.5 or best > absent):
             expected[key] = leaders[0]
     assert merge(revisions, weights=None).value == expected
 

@@ -18,6 +18,7 @@ from consilience.merging import (
     SimilarityClusterResolver,
     Unordered,
     consensus,
+    default_conflict_resolver,
     merge,
     prefer_most_common_resolver,
 )
@@ -199,7 +200,10 @@ def test_constraints_do_not_bring_in_what_has_too_few_sources():
 
 @given(st.lists(st.tuples(SOURCES, FLAT), min_size=1, max_size=6), THRESHOLDS, st.integers(1, 3))
 def test_flat_records_against_plain_sets(given_, threshold, min_sources):
-    result = merge(said(*given_), weights=None, min_agreement=threshold, min_sources=min_sources)
+    omit = default_conflict_resolver
+    result = merge(
+        said(*given_), weights=None, min_agreement=threshold, min_sources=min_sources, conflict_resolver=omit
+    )
     if number(source for source, _ in given_) < min_sources:
         assert result.reason == "too_few_sources"
         return
@@ -426,7 +430,8 @@ def test_flat_records_against_a_plain_count_of_sources(given_, threshold):
         choice = plurality(votes)
         if choice is not None and votes[0][1] / len(sources) >= threshold:
             expected[key] = choice
-    assert merge(said(*given_), weights=None, min_agreement=threshold, one_vote_per_source=True).value == expected
+    options = {"min_agreement": threshold, "one_vote_per_source": True, "conflict_resolver": default_conflict_resolver}
+    assert merge(said(*given_), weights=None, **options).value == expected
 
 
 def values_of(given_, source, key) -> list[tuple[int, int]]:

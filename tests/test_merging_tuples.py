@@ -10,7 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from consilience.merging import Ignore, Ordered, Similar, Tolerance, merge, prefer_most_common_resolver
+from consilience.merging import (
+    Ignore,
+    Ordered,
+    Similar,
+    Tolerance,
+    default_conflict_resolver,
+    merge,
+    prefer_most_common_resolver,
+)
 
 Near = Annotated[float, Tolerance(0.5)]
 
@@ -121,7 +129,6 @@ def test_positions_against_a_plain_count(lists, threshold):
         if not is_kept or any(count == most for _, count in others) or most / len(having) < threshold:
             break
         expected.append(value)
-    result = merge(
-        [{"at": each, "b": 1} for each in lists], compare={"at": Ordered()}, weights=None, min_agreement=threshold
-    )
+    options = {"compare": {"at": Ordered()}, "weights": None, "conflict_resolver": default_conflict_resolver}
+    result = merge([{"at": each, "b": 1} for each in lists], min_agreement=threshold, **options)
     assert result.value.get("at", []) == expected

@@ -13,7 +13,7 @@ from ._electorate import Electorate, Poll
 from ._options import ABSENT, Branch, Child, Decision, Option, Status, is_kept
 from ._order import majority_order, usual_key_order
 from ._paths import ROOT, Path
-from ._resolvers import OMIT, Conflict, ConflictResolver, default_conflict_resolver, resolve
+from ._resolvers import OMIT, Conflict, ConflictResolver, omits_everything, resolve
 from ._revisions import plain_json
 from ._similarity import kind_of
 from ._tree import Node
@@ -222,7 +222,7 @@ class Decider:
     def _resolved(self, decision: Decision, poll: Poll, path: Path) -> Decision:
         """Let the resolver choose a value, or leave the field out; so it is where nobody has a voice."""
         answer = OMIT
-        if self.resolver is not default_conflict_resolver:
+        if not omits_everything(self.resolver, self.min_agreement):
             conflict = self._conflict(decision, poll, path)
             answer = self._ask(conflict) if conflict.values else OMIT
         if answer is OMIT:

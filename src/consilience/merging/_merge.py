@@ -32,7 +32,7 @@ from ._options import Branch, Decision, assemble, taken
 from ._paths import EACH, Path
 from ._reconciliation import Reconciliation, reconcile
 from ._report import Report, Witnesses, report
-from ._resolvers import OMIT, ConflictResolver, default_conflict_resolver
+from ._resolvers import OMIT, ConflictResolver, leading_up_to_half
 from ._result import ConsensusReason, ConsensusResult
 from ._revisions import MAX_DEPTH, plain_json
 from ._rules import RuleSet
@@ -117,7 +117,7 @@ class JSONConsensus:
     def __init__(
         self,
         consensus_threshold: float = 0.5,
-        conflict_resolver: ConflictResolver = default_conflict_resolver,
+        conflict_resolver: ConflictResolver = leading_up_to_half,
         *,
         weights: Weighting = "trust",
         **options: Any,

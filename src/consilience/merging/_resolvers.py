@@ -33,7 +33,9 @@ __all__ = [
     "by_type",
     "check_resolver",
     "default_conflict_resolver",
+    "leading_up_to_half",
     "named_paths",
+    "omits_everything",
     "prefer_leading_resolver",
     "prefer_most_common_resolver",
     "resolve",
@@ -147,7 +149,7 @@ def resolve(resolver: ConflictResolver, conflict: Conflict) -> Any:
 
 
 def default_conflict_resolver(path: Path, values: list[Any], weights: list[float] | None = None) -> Any:  # noqa: ARG001
-    """Leave the field out: without agreement there is no answer.
+    """Leave the field out: what is not agreed on is no answer.
 
     Example:
         >>> default_conflict_resolver(("ram",), [16, 32], [1.0, 1.0])
@@ -182,6 +184,9 @@ def _ranking(values: Sequence[Any], weights: Sequence[float] | None) -> list[tup
 class _PreferLeading(Resolver):
     """Take the heaviest value, below the threshold or not, if nothing else weighs as much, absence included.
 
+    A value that has fewer sources than ``min_sources`` demands is not taken, nor is any where ``min_agreement`` is
+    above ``up_to``.
+
     Example:
         >>> prefer_leading_resolver(("ram",), [16, 32, 32, 64, 8], [1.0] * 5)
         32
@@ -189,15 +194,29 @@ class _PreferLeading(Resolver):
         OMIT
     """
 
+    up_to: float = 1.0
+
     def resolve(self, conflict: Conflict) -> Any:
+        if conflict.min_agreement > self.up_to:
+            return OMIT
         absent = conflict.total - sum(conflict.weights)
         ranking = _ranking(conflict.values, conflict.weights)
         rivals = [weight for weight, _ in ranking[1:]] + [absent]
-        return ranking[0][1] if ranking and ranking[0][0] - max(rivals) > _EQUAL else OMIT
+        leads = bool(ranking) and ranking[0][0] - max(rivals) > _EQUAL
+        return ranking[0][1] if leads and conflict.is_supported([ranking[0][1]]) else OMIT
 
 
 prefer_leading_resolver = _PreferLeading()
 """Takes the heaviest value, below the threshold or not, if nothing else weighs as much; else omits the field."""
+
+leading_up_to_half = _PreferLeading(up_to=0.5)
+"""The same where ``min_agreement`` is at most 0.5: who asks for more gets nothing that has less."""
+
+
+def omits_everything(resolver: ConflictResolver, min_agreement: float) -> bool:
+    """Whether a resolver is sure to leave every conflict out at this threshold."""
+    lets_nothing_through = isinstance(resolver, _PreferLeading) and min_agreement > resolver.up_to
+    return resolver is default_conflict_resolver or lets_nothing_through
 
 
 @dataclass(frozen=True, slots=True)

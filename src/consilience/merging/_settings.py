@@ -18,7 +18,7 @@ from ._comparators import Comparator, as_comparator
 from ._constraints import Constraint
 from ._mentions import check_mentions
 from ._paths import Path, parse_path, pattern_of
-from ._resolvers import ConflictResolver, check_resolver, default_conflict_resolver
+from ._resolvers import ConflictResolver, check_resolver, leading_up_to_half
 from ._schema import as_schema
 
 if TYPE_CHECKING:
@@ -87,7 +87,9 @@ class ConsensusSettings:
             what ``min_agreement`` says, and more weight must have it than lack it.
         min_confidence: the least ``consensus_confidence_score``, 0 to 1; below it the result abstains.
         required: paths without which the result abstains.
-        conflict_resolver: what to do with a field on which no value meets the threshold.
+        conflict_resolver: what to do with a field on which no value meets the threshold; by default the value that
+            leads alone is taken and marked as resolved; without one, or with a ``min_agreement`` above 0.5, the field
+            is left out.
         compare: path or pattern (``"items[].name"``) -> comparator, beside those in the schema's annotations.
         min_sources: the least number of different sources that must support a value or an item of a list; what has
             fewer is a conflict for the resolver.
@@ -128,7 +130,7 @@ class ConsensusSettings:
     one_vote_per_source: bool = False
     min_confidence: float = 0.0
     required: tuple[Path, ...] = ()
-    conflict_resolver: ConflictResolver = default_conflict_resolver
+    conflict_resolver: ConflictResolver = leading_up_to_half
     compare: Mapping[Path, Comparator] | None = None
     weights: Weighting = "trust"
     constraints: tuple[Constraint, ...] = ()

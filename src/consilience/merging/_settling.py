@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from .._canonical import canonical_text
 from ..voting._quorum import number_of_sources
 from ._comparators import Ignore
-from ._resolvers import default_conflict_resolver
+from ._resolvers import omits_everything
 from ._settings import ConsensusSettings
 from ._similarity import kind_of
 
@@ -144,7 +144,7 @@ class Settling:
 
     def _is_hopeless(self, most: int, voters: int) -> bool:
         """Whether nothing can meet the threshold any more and the field is certain to be left out."""
-        if self.settings.conflict_resolver is not default_conflict_resolver:
+        if not omits_everything(self.settings.conflict_resolver, self.settings.min_agreement):
             return False
         best = (most + self.open) / (voters + self.open)
         return best < self.settings.min_agreement
