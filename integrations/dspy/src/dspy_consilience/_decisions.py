@@ -1,0 +1,135 @@
+"""The decision: the prediction that a vote or a consensus gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import dspy
+from dspy.primitives.prediction import Completions
+
+from consilience import ConsensusResult, SettingsError, VoteResult
+
+__all__ = ["BOOKKEEPING", "Decision", "check_names", "handed_over", "is_abstained", "new_decision"]
+
+BOOKKEEPING = ("abstained", "abstain_reason", "agreement", "votes", "failed")
+"""The fields of a decision beside the module's own."""
+
+
+class Decision(dspy.Prediction):  # type: ignore[misc] # dspy has no types
+    """What a ``Vote`` or a ``Consensus`` came to: a ``dspy.Prediction`` that is never empty, and so never falsy.
+
+    It has every output field of the module (None where it abstained), and:
+
+    - ``abstained``: True if there is no answer.
+    - ``abstain_reason``: None when decided, else a code (``Reason``, ``ConsensusReason``). Where ``on_abstain`` names
+      a module that did answer, the fields are that module's, ``abstained`` is False, and the reason says why it was
+      asked.
+    - ``agreement``: 0 to 1, filled on abstention too.
+    - ``votes``: pairs of value and number of votes, most first; of a consensus, path -> such pairs.
+    - ``failed``: the errors of the failed samples, each a code, a colon and a sentence.
+    - ``completions``: the successful samples, for what works on DSPy's completions.
+
+    Example:
+        >>> import dspy
+        >>> from dspy.utils import DummyLM
+        >>> from dspy_consilience import Vote
+        >>> lm = DummyLM([{"team": "billing"}, {"team": "billing"}, {"team": "shipping"}])
+        >>> with dspy.context(lm=lm):
+        ...     decision = Vote(dspy.Predict("ticket -> team"), n=3)(ticket="I was charged twice.")
+        >>> decision.team, decision.abstained, decision.votes
+        ('billing', False, [('billing', 2), ('shipping', 1)])
+        >>> decision.consilience.detail
+        "'billing' won with 2 of 3 votes"
+    """
+
+    _consilience: VoteResult | ConsensusResult | None = None
+
+    @property
+    def consilience(self) -> VoteResult | ConsensusResult | None:
+        """The core's result with every sample, under a name that no output field is likely to have."""
+        return self._consilience
+
+    def copy(self, **changes: Any) -> Decision:
+        """A copy with other values for some fields."""
+        copied: Decision = super().copy(**changes)
+        copied._consilience = self._consilience
+        copied._completions = self._completions
+        copied._lm_usage = self._lm_usage
+        return copied
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Refuse output fields that a decision needs for itself.
+
+    Raises:
+        SettingsError: the module has such a field.
+    """
+    for name in names:
+        if name in BOOKKEEPING or name == "consilience":
+            raise SettingsError(
+                f"the module has an output field {name!r}, which a decision needs for itself: rename the field "
+                f"(taken are {', '.join(BOOKKEEPING)} and consilience)"
+            )
+
+
+def new_decision(
+    result: VoteResult | ConsensusResult,
+    fields: Mapping[str, Any],
+    completions: Sequence[Mapping[str, Any]],
+    signature: Any,
+) -> Decision:
+    """The prediction for a result.
+
+    Args:
+        result: the core's result.
+        fields: the values of the output fields.
+        completions: the output fields of every successful sample.
+        signature: the module's signature, if known.
+    """
+    if isinstance(result, VoteResult):
+        agreement: float = result.agreement
+        votes: Any = list(result.counts)
+    else:
+        agreement, votes = result.consensus_confidence_score, _votes_by_path(result)
+    decision = Decision(
+        **fields,
+        abstained=result.abstained,
+        abstain_reason=result.reason,
+        agreement=agreement,
+        votes=votes,
+        failed=[sample.error for sample in result.samples if not sample.ok],
+    )
+    decision._consilience = result
+    columns = {name: [each.get(name) for each in completions] for name in fields}
+    decision._completions = Completions(columns, signature=signature) if columns else None
+    return decision
+
+
+def _votes_by_path(result: Any) -> dict[str, list[tuple[Any, int]]]:
+    return {
+        str(path): [(candidate.value, len(candidate.revisions)) for candidate in found.candidates]
+        for path, found in result.fields.items()
+    }
+
+
+def handed_over(decision: Decision, answer: Any) -> Decision:
+    """A decision that abstained, with the answer of the module that was asked instead."""
+    fields = dict(answer.items())
+    abstained = is_abstained(answer)
+    asked = Decision(
+        **{
+            **fields,
+            "abstained": abstained,
+            "abstain_reason": fields.get("abstain_reason") if abstained else decision.abstain_reason,
+            **{name: decision[name] for name in ("agreement", "votes", "failed")},
+        }
+    )
+    asked._consilience = decision.consilience
+    asked._completions = answer.completions
+    return asked
+
+
+def is_abstained(prediction: Any) -> bool:
+    """Whether a prediction says of itself that it is no answer."""
+    return isinstance(prediction, dspy.Prediction) and prediction.get("abstained") is True

@@ -1,0 +1,108 @@
+"""Outputs: the fields that a module gives, their types, and their values as JSON and back."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import dspy
+from pydantic import ConfigDict, TypeAdapter, ValidationError, create_model
+
+from consilience import ballot
+
+__all__ = ["REASONING", "allows_none", "as_json", "from_json", "outputs_model", "signature_of", "types_of"]
+
+REASONING = "reasoning"
+"""The field in which a module thinks aloud: no two samples agree on it, and nobody asked for it."""
+
+
+def signature_of(module: Any) -> Any:
+    """The signature that says what a module gives; None where only a run can tell."""
+    if isinstance(module, dspy.ChainOfThought):
+        return signature_of(module.predict)
+    if isinstance(module, (dspy.BestOfN, dspy.Refine)):
+        return signature_of(module.module)
+    declared = getattr(module, "signature", None)
+    return declared if hasattr(declared, "output_fields") else None
+
+
+def types_of(signature: Any) -> dict[str, Any]:
+    """The output fields of a signature in their order, with their types; none without a signature."""
+    return dict(_types(signature)) if signature is not None else {}
+
+
+@functools.lru_cache(maxsize=256)
+def _types(signature: Any) -> Mapping[str, Any]:
+    return {name: field.rebuild_annotation() for name, field in signature.output_fields.items()}
+
+
+@functools.lru_cache(maxsize=256)
+def outputs_model(signature: Any) -> Any:
+    """A pydantic model of the output fields, with their types and comparators."""
+    parts: dict[str, Any] = {name: (kind, ...) for name, kind in _types(signature).items() if name != REASONING}
+    # Names such as "model_name" are nobody's business but the user's.
+    config = ConfigDict(arbitrary_types_allowed=True, protected_namespaces=())
+    return create_model(signature.__name__, __config__=config, **parts)
+
+
+def as_json(value: Any, kind: Any = Any) -> Any:
+    """A value as plain JSON, by its type; what has no JSON form stays as it is, to be compared by the core's rules."""
+    if value is None or type(value) in (str, bool, int, float):
+        return value
+    adapter = _adapter(kind)
+    try:
+        written = adapter.dump_python(value, mode="json", warnings=False)
+        return _in_order(written, adapter.dump_python(value, warnings=False))
+    except Exception:  # a serializer of the user's may raise anything
+        return value
+
+
+def from_json(value: Any, kind: Any) -> Any:
+    """The object that a JSON value stands for, by its type; the value itself where the type does not take it."""
+    try:
+        return _adapter(kind).validate_python(value)
+    except Exception:  # a validator of the user's may raise anything
+        return value
+
+
+def allows_none(kind: Any) -> bool:
+    """Whether None is an answer of this type and not the lack of one.
+
+    Example:
+        >>> [allows_none(str), allows_none(str | None), allows_none(Any)]
+        [False, True, True]
+    """
+    try:
+        return _adapter(kind).validate_python(None) is None
+    except ValidationError:
+        return False
+    except Exception:
+        return True
+
+
+def _in_order(written: Any, original: Any) -> Any:
+    """JSON has no sets; to be compared, their members need an order that is the same for every sample."""
+    if isinstance(original, (set, frozenset)) and isinstance(written, list):
+        return sorted(written, key=ballot)
+    if isinstance(original, dict) and isinstance(written, dict):
+        return {name: _in_order(part, was) for (name, part), was in _paired(written.items(), original.values())}
+    if isinstance(original, (list, tuple)) and isinstance(written, list):
+        return [_in_order(part, was) for part, was in _paired(written, original)]
+    return written
+
+
+def _paired(written: Iterable[Any], original: Iterable[Any]) -> Iterable[tuple[Any, Any]]:
+    return zip(written, original, strict=False)
+
+
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    try:
+        return _cached_adapter(kind)
+    except Exception:  # a type that cannot be hashed, or that pydantic knows nothing of
+        return _cached_adapter(Any)
+
+
+@functools.lru_cache(maxsize=1024)
+def _cached_adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
