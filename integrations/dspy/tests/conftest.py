@@ -1,0 +1,56 @@
+"""DSPy as the tests need it: no price list from the network, no cache on the disk, no settings left behind."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+_cache = tempfile.TemporaryDirectory()  # DSPy opens a cache there when it is imported
+os.environ["DSPY_CACHEDIR"] = _cache.name
+sys.path.insert(0, str(Path(__file__).parent))  # for what the tests share
+
+import dspy  # noqa: E402
+import pytest  # noqa: E402
+from loopback import Loopback  # noqa: E402
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # What DSPy and litellm do between themselves is not this project's to repair.
+    for ignored in (
+        "ignore:.*OpenAI-style messages.*:DeprecationWarning",
+        "ignore:.*messages=.*:DeprecationWarning",
+        "ignore:Pydantic serializer warnings:UserWarning",
+        "ignore:unclosed (event loop|.socket):ResourceWarning",  # litellm keeps its clients for ever
+        "ignore:Items? .* on TypedDict class:UserWarning",
+        "ignore::DeprecationWarning:litellm",
+    ):
+        config.addinivalue_line("filterwarnings", ignored)
+
+
+@pytest.fixture(autouse=True)
+def _fresh_dspy() -> Iterator[None]:
+    """An empty cache in memory, and an empty trace of its own, as in a program that has just begun."""
+    dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=True)
+    with dspy.context(trace=[], callbacks=[], lm=None, adapter=None):
+        yield
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Callable[..., Loopback]]:
+    """Makes endpoints that speak OpenAI's protocol on loopback, and stops them."""
+    started: list[AbstractContextManager[Any]] = []
+
+    def start(*args: Any, **kwargs: Any) -> Loopback:
+        server = Loopback(*args, **kwargs)
+        started.append(server)
+        return server.__enter__()
+
+    yield start
+    for server in started:
+        server.__exit__(None, None, None)
