@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import tempfile
@@ -21,12 +22,13 @@ from loopback import Loopback  # noqa: E402
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # Without a loop ever run in this thread, litellm makes one and leaves it open.
+    asyncio.run(asyncio.sleep(0))
     # What DSPy and litellm do between themselves is not this project's to repair.
     for ignored in (
         "ignore:.*OpenAI-style messages.*:DeprecationWarning",
         "ignore:.*messages=.*:DeprecationWarning",
         "ignore:Pydantic serializer warnings:UserWarning",
-        "ignore:unclosed (event loop|.socket):ResourceWarning",  # litellm keeps its clients for ever
         "ignore:Items? .* on TypedDict class:UserWarning",
         "ignore::DeprecationWarning:litellm",
     ):
