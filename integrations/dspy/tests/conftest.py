@@ -18,7 +18,11 @@ sys.path.insert(0, str(Path(__file__).parent))  # for what the tests share
 
 import dspy  # noqa: E402
 import pytest  # noqa: E402
-from loopback import Loopback  # noqa: E402
+from hypothesis import settings  # noqa: E402
+from loopback import Loopback, chat  # noqa: E402
+
+settings.register_profile("shared machine", deadline=None, max_examples=50)
+settings.load_profile("shared machine")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -29,6 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "ignore:.*OpenAI-style messages.*:DeprecationWarning",
         "ignore:.*messages=.*:DeprecationWarning",
         "ignore:Pydantic serializer warnings:UserWarning",
+        "ignore:unclosed (transport |.socket.*127.0.0.1|event loop):ResourceWarning",  # clients that litellm keeps for ever
         "ignore:Items? .* on TypedDict class:UserWarning",
         "ignore::DeprecationWarning:litellm",
     ):
@@ -56,3 +61,14 @@ def endpoint() -> Iterator[Callable[..., Loopback]]:
     yield start
     for server in started:
         server.__exit__(None, None, None)
+
+
+@pytest.fixture
+def streaming_lm(endpoint: Callable[..., Loopback]) -> Any:
+    """An LM that votes yes and tells so, over HTTP and in chunks where it is asked for them."""
+
+    def reply(number: int, body: dict[str, Any]) -> str:
+        tells = "sentence" in body["messages"][0]["content"]
+        return chat(sentence="It is yes indeed.") if tells else chat(answer="yes")
+
+    return endpoint(reply).lm(cache=False)

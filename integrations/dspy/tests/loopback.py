@@ -19,6 +19,25 @@ def chat(**fields: Any) -> str:
     return "\n\n".join([*parts, "[[ ## completed ## ]]"])
 
 
+def _object(kind: str, part: dict[str, Any], finish_reason: str | None) -> dict[str, Any]:
+    choice = {"index": 0, **part, "finish_reason": finish_reason}
+    return {"id": "chatcmpl-1", "object": kind, "created": 1, "model": "local", "choices": [choice]}
+
+
+def _completion(content: str, finish_reason: str) -> bytes:
+    message = {"role": "assistant", "content": content}
+    usage = {"prompt_tokens": 11, "completion_tokens": 3, "total_tokens": 14}
+    return json.dumps({**_object("chat.completion", {"message": message}, finish_reason), "usage": usage}).encode()
+
+
+def _stream(content: str, finish_reason: str) -> bytes:
+    """The same as server-sent events, a few letters each."""
+    parts = [content[at : at + 5] for at in range(0, len(content), 5)]
+    chunks = [_object("chat.completion.chunk", {"delta": {"role": "assistant", "content": each}}, None) for each in parts]
+    chunks.append(_object("chat.completion.chunk", {"delta": {}}, finish_reason))
+    return b"".join(f"data: {event}\n\n".encode() for event in (*map(json.dumps, chunks), "[DONE]"))
+
+
 class Loopback:
     """Answers every request with what ``reply`` makes of its number (from 0) and its body.
 
@@ -38,24 +57,10 @@ class Loopback:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 loopback.bodies.append(body)
                 content = reply(next(loopback._numbers), body)
-                sent = json.dumps(
-                    {
-                        "id": "chatcmpl-1",
-                        "object": "chat.completion",
-                        "created": 1,
-                        "model": "local",
-                        "choices": [
-                            {
-                                "index": 0,
-                                "message": {"role": "assistant", "content": content},
-                                "finish_reason": finish_reason,
-                            }
-                        ],
-                        "usage": {"prompt_tokens": 11, "completion_tokens": 3, "total_tokens": 14},
-                    }
-                ).encode()
+                streams = body.get("stream")
+                sent = (_stream if streams else _completion)(content, finish_reason)
                 self.send_response(200)
-                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Type", "text/event-stream" if streams else "application/json")
                 self.send_header("Content-Length", str(len(sent)))
                 self.end_headers()
                 self.wfile.write(sent)

@@ -26,6 +26,9 @@ class SavedSettings(Parameter, Generic[S]):  # type: ignore[misc] # dspy has no 
         temperature: the temperature of each sample, or None.
     """
 
+    settings: S
+    temperature: float | None
+
     def __init__(self, settings: S, temperature: float | None) -> None:
         if temperature is not None and (isinstance(temperature, bool) or not isinstance(temperature, (int, float))):
             raise TypeError(f"temperature must be a number or None, got {temperature!r}")
