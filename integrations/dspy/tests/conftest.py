@@ -33,7 +33,8 @@ def pytest_configure(config: pytest.Config) -> None:
         "ignore:.*OpenAI-style messages.*:DeprecationWarning",
         "ignore:.*messages=.*:DeprecationWarning",
         "ignore:Pydantic serializer warnings:UserWarning",
-        "ignore:unclosed (transport |.socket.*127.0.0.1|event loop):ResourceWarning",  # clients that litellm keeps for ever
+        # Clients that litellm keeps for ever.
+        "ignore:unclosed (transport |.socket.*127.0.0.1|event loop):ResourceWarning",
         "ignore:Items? .* on TypedDict class:UserWarning",
         "ignore::DeprecationWarning:litellm",
     ):

@@ -33,7 +33,9 @@ def _completion(content: str, finish_reason: str) -> bytes:
 def _stream(content: str, finish_reason: str) -> bytes:
     """The same as server-sent events, a few letters each."""
     parts = [content[at : at + 5] for at in range(0, len(content), 5)]
-    chunks = [_object("chat.completion.chunk", {"delta": {"role": "assistant", "content": each}}, None) for each in parts]
+    chunks = [
+        _object("chat.completion.chunk", {"delta": {"role": "assistant", "content": each}}, None) for each in parts
+    ]
     chunks.append(_object("chat.completion.chunk", {"delta": {}}, finish_reason))
     return b"".join(f"data: {event}\n\n".encode() for event in (*map(json.dumps, chunks), "[DONE]"))
 

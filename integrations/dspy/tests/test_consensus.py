@@ -19,9 +19,7 @@ ORDERS = [("Bern", "2"), ("Bern", "3"), ("Berne", "2")]
 
 
 def order_lm(orders: list[tuple[str, str]] = ORDERS) -> DummyLM:
-    return DummyLM(
-        [{"reasoning": f"thought {at}", "city": city, "quantity": n} for at, (city, n) in enumerate(orders)]
-    )
+    return DummyLM([{"reasoning": f"thought {at}", "city": city, "quantity": n} for at, (city, n) in enumerate(orders)])
 
 
 @WAYS

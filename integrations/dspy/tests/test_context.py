@@ -308,7 +308,7 @@ def test_callbacks_of_the_vote_itself() -> None:
     assert len(watching.ended) == 1
 
 
-@pytest.mark.parametrize("at", range(0, 12))
+@pytest.mark.parametrize("at", range(12))
 def test_cancelled_anywhere_no_call_stays_open(at: int) -> None:
     """The task that votes is cancelled after ``at`` turns of the event loop."""
     watching = Watching()

@@ -13,7 +13,7 @@ import pytest
 from dspy.utils import DummyLM
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, Field, field_serializer
+from pydantic import BaseModel, field_serializer
 from scripted import Scripted
 
 from consilience import Tolerance, field_in

@@ -162,7 +162,9 @@ def test_a_vote_is_the_cores_tally(answers: list[Any], min_agreement: float, abs
     expected = tally([{"answer": each} for each in answers], **options)
     decision = Vote(Scripted(answers), n=len(answers), **options)(question="?")
     result = decision.consilience
-    assert [(sample.vote, sample.error) for sample in result.samples] == [(each.vote, each.error) for each in expected.samples]
+    assert [(sample.vote, sample.error) for sample in result.samples] == [
+        (each.vote, each.error) for each in expected.samples
+    ]
     assert (result.detail, result.agreement, result.counts) == (expected.detail, expected.agreement, expected.counts)
     assert decision.answer == expected.value
     assert type(decision.answer) is type(expected.value)
@@ -335,7 +337,11 @@ def test_the_error_of_a_stronger_module_reaches_the_caller() -> None:
         (lambda module: Vote(module, N=3), TypeError, "did you mean 'n'"),
         (lambda module: Vote(module, threshold=0.6), TypeError, "threshold"),
         (lambda module: Vote(module, n=0), SettingsError, "n must be an int of at least 1, got 0"),
-        (lambda module: Vote(module, settings={"n": 3}), TypeError, "settings must be a VoteSettings or None, got dict"),
+        (
+            lambda module: Vote(module, settings={"n": 3}),
+            TypeError,
+            "settings must be a VoteSettings or None, got dict",
+        ),
         (lambda module: Vote(module, temperature=0), SettingsError, "temperature must be a number above 0"),
         (lambda module: Vote(module, temperature=True), TypeError, "temperature must be a number or None, got True"),
         (lambda module: Vote(module, temperature="hot"), TypeError, "temperature"),

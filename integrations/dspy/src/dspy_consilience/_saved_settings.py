@@ -90,7 +90,7 @@ def _saved(value: Any) -> Any:
 
 
 def _loaded(name: str, value: Any) -> Any:
-    """JSON has no tuples, and a key made of several is one."""
-    if name == "key" and isinstance(value, list):
+    """JSON has no tuples, but these options are compared as such."""
+    if name in ("key", "raise_on") and isinstance(value, list):
         return tuple(_loaded(name, each) for each in value)
     return value
