@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -16,7 +17,10 @@ _cache = tempfile.TemporaryDirectory()  # DSPy opens a cache there when it is im
 os.environ["DSPY_CACHEDIR"] = _cache.name
 sys.path.insert(0, str(Path(__file__).parent))  # for what the tests share
 
-import dspy  # noqa: E402
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # some versions of DSPy deprecate what they use themselves
+    import dspy
+
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
 from loopback import Loopback, chat  # noqa: E402
