@@ -452,3 +452,39 @@ def test_a_decision_can_be_copied() -> None:
     assert (copied.answer, decision.answer) == ("no", "yes")
     assert copied.consilience is decision.consilience
     assert copied.completions is decision.completions
+
+
+def test_fields_of_a_program_that_a_decision_needs_are_refused_and_not_lost() -> None:
+    with pytest.raises(SettingsError, match="output field 'votes'"):
+        Vote(Scripted([dspy.Prediction(votes=3, answer="yes")]), n=2)(question="?")
+    with pytest.raises(SettingsError, match="output field 'failed'"):
+        Vote(Scripted(["a", "b"]), n=2, on_abstain=Scripted([dspy.Prediction(failed=3)]))(question="?")
+
+
+def test_a_program_may_hand_on_the_books_of_a_vote_inside() -> None:
+    inner = dspy.Prediction(answer="yes", abstained=False, abstain_reason=None, agreement=1.0, votes=[], failed=[])
+    decision = Vote(Scripted([inner]), n=2)(question="?")
+    assert (decision.answer, decision.votes) == ("yes", [("yes", 2)])
+
+
+def test_a_stronger_module_that_gives_nothing_is_an_error() -> None:
+    class Silent(dspy.Module):
+        def forward(self, **inputs: Any) -> Any:
+            return None
+
+    with pytest.raises(TypeError, match=r"on_abstain must give a dspy\.Prediction, got NoneType"):
+        Vote(Scripted(["a", "b"]), n=2, on_abstain=Silent())(question="?")
+
+
+def test_an_abstention_knows_the_fields_that_its_samples_had() -> None:
+    split = [dspy.Prediction(answer="a", note="x"), dspy.Prediction(answer="b", note="y")]
+    decision = Vote(Scripted(split), n=2, key="answer")(question="?")
+    assert (decision.abstain_reason, decision.answer, decision.note) == ("tie", None, None)
+
+
+def test_values_that_cannot_be_compared_do_no_harm() -> None:
+    numpy = pytest.importorskip("numpy")
+    arrays = [dspy.Prediction(answer=numpy.array([1, 2])), dspy.Prediction(answer=numpy.array([1, 2]))]
+    decision = Vote(Scripted(arrays), n=2, validator=lambda record: None)(question="?")
+    assert not decision.abstained
+    assert decision.answer is arrays[0].answer

@@ -19,7 +19,7 @@ from consilience import (
 )
 
 from ._decisions import Decision, new_decision
-from ._outputs import as_json, from_json, outputs_model, types_of
+from ._outputs import as_json, from_json, outputs_model
 from ._sampled import OnAbstain, SampledModule
 from ._sampling import Drawn, Sampling, extend_trace
 from ._saved_settings import SavedSettings
@@ -95,8 +95,7 @@ class Consensus(SampledModule):
 
     def _conclude(self, result: ConsensusResult, sampling: Sampling) -> Decision:
         successful = [sampling.drawn[sample.index] for sample in result.samples if sample.ok]
-        names = list(types_of(self.signature)) or [name for drawn in successful for name in drawn.fields]
-        fields = dict.fromkeys(names) if result.abstained else self._merged(result, sampling)
+        fields = dict.fromkeys(self._names(successful)) if result.abstained else self._merged(result, sampling)
         return new_decision(result, fields, [drawn.fields for drawn in successful], self.signature)
 
     def _merged(self, result: ConsensusResult, sampling: Sampling) -> dict[str, Any]:

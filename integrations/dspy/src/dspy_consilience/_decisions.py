@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import dspy
@@ -10,9 +10,9 @@ from dspy.primitives.prediction import Completions
 
 from consilience import ConsensusResult, SettingsError, VoteResult
 
-__all__ = ["BOOKKEEPING", "Decision", "check_names", "handed_over", "is_abstained", "new_decision"]
+__all__ = ["Decision", "check_names", "handed_over", "is_abstained", "new_decision", "own_fields"]
 
-BOOKKEEPING = ("abstained", "abstain_reason", "agreement", "votes", "failed")
+_BOOKKEEPING = ("abstained", "abstain_reason", "agreement", "votes", "failed")
 """The fields of a decision beside the module's own."""
 
 
@@ -59,17 +59,23 @@ class Decision(dspy.Prediction):  # type: ignore[misc] # dspy has no types
         return copied
 
 
-def check_names(names: Sequence[str]) -> None:
+def own_fields(prediction: Any) -> dict[str, Any]:
+    """The fields of a prediction without those in which a decision keeps its books (a program may hand them on)."""
+    hidden = _BOOKKEEPING if "abstained" in prediction else ()
+    return {name: value for name, value in prediction.items() if name not in hidden}
+
+
+def check_names(names: Iterable[str]) -> None:
     """Refuse output fields that a decision needs for itself.
 
     Raises:
         SettingsError: the module has such a field.
     """
     for name in names:
-        if name in BOOKKEEPING or name == "consilience":
+        if name in _BOOKKEEPING or name == "consilience":
             raise SettingsError(
                 f"the module has an output field {name!r}, which a decision needs for itself: rename the field "
-                f"(taken are {', '.join(BOOKKEEPING)} and consilience)"
+                f"(taken are {', '.join(_BOOKKEEPING)} and consilience)"
             )
 
 
@@ -86,7 +92,11 @@ def new_decision(
         fields: the values of the output fields.
         completions: the output fields of every successful sample.
         signature: the module's signature, if known.
+
+    Raises:
+        SettingsError: a program, of which nobody knew, has output fields with names that a decision needs.
     """
+    check_names(fields)
     if isinstance(result, VoteResult):
         agreement: float = result.agreement
         votes: Any = list(result.counts)
@@ -114,16 +124,24 @@ def _votes_by_path(result: Any) -> dict[str, list[tuple[Any, int]]]:
 
 
 def handed_over(decision: Decision, answer: Any) -> Decision:
-    """A decision that abstained, with the answer of the module that was asked instead."""
-    fields = dict(answer.items())
+    """A decision that abstained, with the answer of the module that was asked instead.
+
+    Raises:
+        TypeError: that module gave no prediction.
+        SettingsError: it has output fields with names that a decision needs.
+    """
+    if not isinstance(answer, dspy.Prediction):
+        raise TypeError(f"the module in on_abstain must give a dspy.Prediction, got {type(answer).__name__}")
+    fields = own_fields(answer)
+    check_names(fields)
     abstained = is_abstained(answer)
     asked = Decision(
-        **{
-            **fields,
-            "abstained": abstained,
-            "abstain_reason": fields.get("abstain_reason") if abstained else decision.abstain_reason,
-            **{name: decision[name] for name in ("agreement", "votes", "failed")},
-        }
+        **fields,
+        abstained=abstained,
+        abstain_reason=answer.get("abstain_reason") if abstained else decision.abstain_reason,
+        agreement=decision.agreement,
+        votes=decision.votes,
+        failed=decision.failed,
     )
     asked._consilience = decision.consilience
     asked._completions = answer.completions

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import dspy
@@ -11,6 +12,7 @@ from consilience import AbstainError, ConsensusResult, SettingsError, VoteResult
 
 from ._decisions import Decision, check_names, handed_over
 from ._outputs import signature_of, types_of
+from ._sampling import Drawn
 from ._saved_settings import SavedSettings
 
 __all__ = ["OnAbstain", "SampledModule"]
@@ -81,6 +83,14 @@ class SampledModule(dspy.Module):  # type: ignore[misc] # dspy has no types
     @abstractmethod
     async def _adecided(self, inputs: Any) -> Decision:
         """``_decided`` for asyncio."""
+
+    def _names(self, successful: Sequence[Drawn]) -> list[str]:
+        """The output fields, as far as they are known where no sample gives them."""
+        names = [*types_of(self.signature), *(name for drawn in successful for name in drawn.fields)]
+        if not names:
+            predictors = self.module.predictors()
+            names = list(types_of(predictors[-1].signature)) if predictors else []
+        return list(dict.fromkeys(names))
 
     def _asks_another(self, decision: Decision) -> bool:
         if decision.abstained and self.on_abstain == "raise":

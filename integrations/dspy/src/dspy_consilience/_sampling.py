@@ -14,7 +14,7 @@ from dspy.utils.usage_tracker import UsageTracker
 
 from consilience import Failure, Reply, sample_index
 
-from ._decisions import BOOKKEEPING, Decision, is_abstained
+from ._decisions import is_abstained, own_fields
 from ._outputs import REASONING, allows_none, as_json, signature_of, types_of
 from ._rollouts import RolloutAdapter
 
@@ -155,7 +155,7 @@ class _Watch:
         summed: Counter[str] = Counter()
         for entries in self.tracker.usage_data.values():
             for entry in entries:
-                summed.update({name: n for name, n in entry.items() if isinstance(n, (int, float)) and n is not True})
+                summed.update({name: count for name, count in entry.items() if type(count) in (int, float)})
         return dict(summed) or None
 
     def _model(self) -> str | None:
@@ -179,8 +179,7 @@ def _drawn(prediction: Any, declared: Any, watch: _Watch) -> Drawn:
     types = types_of(own)
     if not types and set(types_of(declared)) <= set(prediction.keys()):
         types = types_of(declared)
-    hidden = BOOKKEEPING if isinstance(prediction, Decision) or "abstained" in prediction else ()
-    values = {name: value for name, value in prediction.items() if name not in hidden}
+    values = own_fields(prediction)
     declared_place = {name: place for place, name in enumerate(types, 1)}
     order = sorted(values, key=lambda name: (name != REASONING, declared_place.get(name, 0)))
     fields = {name: values[name] for name in order}

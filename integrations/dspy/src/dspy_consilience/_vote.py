@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from consilience import Failure, VoteResult, VoteSettings, avote, ballot, vote
 
 from ._decisions import Decision, new_decision
-from ._outputs import as_json, from_json, types_of
+from ._outputs import as_json, from_json
 from ._recording import current_recording
 from ._sampled import OnAbstain, SampledModule
 from ._sampling import Drawn, Sampling, extend_trace
@@ -103,14 +104,9 @@ class Vote(SampledModule):
             extend_trace(winner[0].trace)
         return new_decision(result, fields, [drawn.fields for drawn in successful], self.signature)
 
-    def _names(self, successful: list[Drawn]) -> list[str]:
-        """The output fields, as far as a vote that abstained knows them."""
-        names = list(types_of(self.signature)) or [name for drawn in successful for name in drawn.fields]
-        if not names:
-            predictors = self.module.predictors()
-            names = list(types_of(predictors[-1].signature)) if predictors else []
-        key = self.settings.key
-        return [*names, *([key] if isinstance(key, str) and not names else [])]
+    def _names(self, successful: Sequence[Drawn]) -> list[str]:
+        names, key = super()._names(successful), self.settings.key
+        return names or ([key] if isinstance(key, str) else [])
 
 
 def _whole(drawn: Drawn) -> tuple[Any, str | None]:
@@ -141,7 +137,7 @@ def _replaced(drawn: Drawn, record: Any) -> dict[str, Any]:
     """The fields that a validator put other values into, as objects of their types."""
     if not isinstance(record, dict):
         record = as_json(record)
-    if record == drawn.record or not isinstance(record, dict):
+    if not isinstance(record, dict):
         return {}
     return {
         name: from_json(record[name], drawn.types.get(name, Any))
