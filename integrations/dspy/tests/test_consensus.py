@@ -99,6 +99,7 @@ def test_a_consensus_is_the_cores_merge(records: list[dict[str, Any]], min_agree
         ({"min_agrement": 0.5}, TypeError, "did you mean 'min_agreement'"),
         ({"key": "city"}, TypeError, "'key'"),
         ({"min_agreement": 0}, SettingsError, "min_agreement"),
+        ({"required": ["citty"]}, SettingsError, "did you mean 'city'"),
         ({"settings": 3}, TypeError, "settings must be a ConsensusSettings or None, got int"),
         ({"on_abstain": "shrug"}, SettingsError, "on_abstain"),
     ],

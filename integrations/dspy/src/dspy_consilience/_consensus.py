@@ -76,6 +76,7 @@ class Consensus(SampledModule):
             raise TypeError(f"settings must be a ConsensusSettings or None, got {type(settings).__name__}")
         rules = SavedSettings((settings or ConsensusSettings()).with_options(**options), temperature)
         super().__init__(module, rules, on_abstain, callbacks)
+        self._with_schema()  # paths that lead nowhere in the signature are an error now, not at the first call
 
     def _decided(self, inputs: Any) -> Decision:
         settings, sampling = self._start()
@@ -87,11 +88,15 @@ class Consensus(SampledModule):
         return self._conclude(await aconsensus(sampler, inputs, settings=settings), sampling)
 
     def _start(self) -> tuple[ConsensusSettings, Sampling]:
+        settings = self._with_schema()
+        return settings, Sampling(self.module, self.rules.temperature, settings.raise_on, _answers)
+
+    def _with_schema(self) -> ConsensusSettings:
+        """The settings, with the signature as the schema where none is given."""
         settings: ConsensusSettings = self.settings
-        sampling = Sampling(self.module, self.rules.temperature, settings.raise_on, _answers)
-        if settings.schema is None and self.signature is not None:
-            settings = settings.with_options(schema=outputs_model(self.signature))
-        return settings, sampling
+        if settings.schema is not None or self.signature is None:
+            return settings
+        return settings.with_options(schema=outputs_model(self.signature))
 
     def _conclude(self, result: ConsensusResult, sampling: Sampling) -> Decision:
         successful = [sampling.drawn[sample.index] for sample in result.samples if sample.ok]
