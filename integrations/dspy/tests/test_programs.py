@@ -141,14 +141,12 @@ def test_a_whole_program_is_saved_and_loaded(tmp_path: Path) -> None:
 
 
 def test_a_consensus_is_saved_too(tmp_path: Path) -> None:
-    module = dspy.Predict("order -> city")
-    saved = Consensus(module, n=7, required=["city", "items[].sku"], min_support=0.3, weights=[1, 2, 3])
+    module = dspy.Predict("order -> city, items: list[dict[str, str]]")
+    saved = Consensus(module, n=7, required=["city", "items[].sku"], min_support=0.3, weights=[1] * 7)
     saved.save(tmp_path / "program.json")
     loaded = Consensus(module)
     loaded.load(tmp_path / "program.json")
-    assert loaded.settings == ConsensusSettings(
-        n=7, required=["city", "items[].sku"], min_support=0.3, weights=[1, 2, 3]
-    )
+    assert loaded.settings == ConsensusSettings(n=7, required=["city", "items[].sku"], min_support=0.3, weights=[1] * 7)
 
 
 def test_code_is_named_in_the_file_and_missed_when_it_is_not_there(

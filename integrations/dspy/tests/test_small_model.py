@@ -6,6 +6,7 @@ import asyncio
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,10 @@ def model() -> Iterator[Any]:
         yield endpoint
 
 
-def test_the_example_compares_with_and_without_a_vote(example: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_example_compares_with_and_without_a_vote(
+    example: Any, model: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(example, "serve", lambda: nullcontext(model))  # the model is loaded once for all tests
     example.main(cases=1, n=2)
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
     found = [re.fullmatch(r"  (.+?) +accuracy +(\d+)%  coverage +(\d+)%  +(\d+) calls", line) for line in lines]
