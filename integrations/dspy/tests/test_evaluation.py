@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import json
 import logging
+from pathlib import Path
 from typing import Any
 
 import dspy
@@ -103,6 +105,25 @@ def test_a_metric_keeps_its_name_and_its_arguments() -> None:
 def test_bad_arguments_of_abstain_aware(arguments: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match=r"metric must be|abstain_score must be"):
         abstain_aware(*arguments)
+
+
+def test_batches_and_parallel_programs() -> None:
+    program = Vote(Fickle(), n=3, concurrency=3, min_agreement=0.6)
+    examples = DEVSET * 4
+    expected = [program(**each.inputs()).answer for each in examples]
+    batched = program.batch(examples, num_threads=4, disable_progress_bar=True)
+    assert [prediction.answer for prediction in batched] == expected
+    parallel = dspy.Parallel(num_threads=4, disable_progress_bar=True)
+    assert [prediction.answer for prediction in parallel([(program, each) for each in examples])] == expected
+
+
+def test_evaluate_writes_decisions_to_files(tmp_path: Path) -> None:
+    program = Vote(Fickle(), n=3, min_agreement=0.6)
+    path = tmp_path / "rows.json"
+    dspy.Evaluate(devset=DEVSET, metric=abstain_aware(exact), num_threads=1, save_as_json=str(path))(program)
+    rows = json.loads(path.read_text())
+    assert [row["abstained"] for row in rows] == [False, False, False, False, True]
+    assert rows[0]["votes"] == [["yes", 2], ["no", 1]]
 
 
 # Recorded votes.

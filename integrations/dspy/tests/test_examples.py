@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
+import logging
 import re
-import subprocess
-import sys
+import runpy
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,26 +20,16 @@ HOME = Path(__file__).parents[1]
 
 
 @pytest.mark.parametrize("name", ["ticket_triage", "calibration_data"])
-def test_an_example_prints_what_the_readme_says(name: str) -> None:
-    environment = {
-        **os.environ,
-        "PYTHONHASHSEED": "random",
-        "PYTHONIOENCODING": "utf-8",
-        **dict.fromkeys(("http_proxy", "https_proxy", "ALL_PROXY"), "http://127.0.0.1:9"),
-    }
-    done = subprocess.run(
-        [sys.executable, HOME / "examples" / f"{name}.py"],
-        env=environment,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=300,
-        check=False,
-    )
+def test_an_example_prints_what_the_readme_says(
+    name: str, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    # In this process: to import the oldest DSPy takes longer than all the rest.
+    with caplog.at_level(logging.WARNING, "dspy.evaluate.evaluate"):
+        runpy.run_path(str(HOME / "examples" / f"{name}.py"), run_name="__main__")
     call = re.escape(f"```console\n$ python integrations/dspy/examples/{name}.py\n```\n")
     readme = (HOME / "README.md").read_text(encoding="utf-8")
     shown = re.findall(f"{call}\n```text\n(.*?)```", readme, re.DOTALL)
-    assert [done.stdout] == shown, done.stderr
-    assert done.returncode == 0
+    assert [capsys.readouterr().out] == shown
 
 
 def test_a_vote_costs_less_than_a_tenth_of_five_calls_of_50_ms() -> None:
@@ -58,6 +47,6 @@ def test_a_vote_costs_less_than_a_tenth_of_five_calls_of_50_ms() -> None:
         return time.process_time() - started
 
     with dspy.context(lm=DummyLM([{"answer": "yes"}] * 10_000)):
-        rounds = [(seconds(plain), seconds(lambda: vote(question="?"))) for _ in range(20)]
+        rounds = [(seconds(plain), seconds(lambda: vote(question="?"))) for _ in range(10)]
     added = min(voted for _, voted in rounds) - min(called for called, _ in rounds)
     assert added < 0.1 * 5 * 0.05

@@ -84,8 +84,6 @@ def watch(event, arguments):
 sys.addaudithook(watch)
 import consilience, dspy_consilience
 print("dspy" in sys.modules, seen)
-dspy_consilience.Vote
-print("dspy" in sys.modules)
 """
 
 
@@ -93,4 +91,4 @@ def test_importing_loads_no_dspy_and_touches_neither_network_nor_disk() -> None:
     done = subprocess.run(
         [sys.executable, "-B", "-c", WATCH], capture_output=True, encoding="utf-8", timeout=300, check=False
     )
-    assert done.stdout == "False []\nTrue\n", done.stderr
+    assert done.stdout == "False []\n", done.stderr
