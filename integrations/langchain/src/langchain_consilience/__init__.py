@@ -1,3 +1,9 @@
-"""consilience for LangChain. No public names yet: see the README of this distribution."""
+"""consilience for LangChain: votes and consensus as parts of a chain.
 
-__all__: list[str] = []
+prompt | VoteRunnable(model | parser, n=5, key="team") | next_step
+"""
+
+from ._cache import CachedSamplesWarning
+from ._vote import VoteRunnable
+
+__all__ = ["CachedSamplesWarning", "VoteRunnable"]

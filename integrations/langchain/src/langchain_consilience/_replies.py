@@ -10,11 +10,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from langchain_core.exceptions import OutputParserException
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import BaseMessage
 
 from consilience import Failure, Reply
 
-__all__ = ["error_reply_of", "finish_reason_of", "reply_of", "source_of", "text_of", "usage_of"]
+__all__ = [
+    "error_reply_of",
+    "finish_reason_of",
+    "is_free",
+    "reply_of",
+    "sentence",
+    "source_of",
+    "text_of",
+    "usage_of",
+]
 
 _INCLUDE_RAW = {"raw", "parsed", "parsing_error"}
 _REFUSALS = {"ModelRefusalError", "OpenAIRefusalError"}
@@ -35,6 +44,7 @@ def reply_of(output: Any) -> Reply:
         record that could not be parsed are replies with an ``error``: failed samples that keep what was said.
 
     Example:
+        >>> from langchain_core.messages import AIMessage
         >>> reply_of(AIMessage(content=[{"type": "text", "text": "{}"}])).content
         '{}'
         >>> call = {"name": "search", "args": {"q": "zip"}, "id": "call_1"}
@@ -75,7 +85,7 @@ def error_reply_of(error: Exception) -> Reply | None:
         return _told(raw, said or _first_line(error), f"{Failure.NO_JSON}: the model refused: {_first_line(error)}")
     if isinstance(error, OutputParserException):
         said = error.llm_output if isinstance(error.llm_output, str) else None
-        return Reply(said, error=_sentence(Failure.INVALID, error))
+        return Reply(said, error=sentence(Failure.INVALID, error))
     return None
 
 
@@ -83,6 +93,7 @@ def text_of(message: BaseMessage) -> str:
     """The text of a message: its text blocks joined, reasoning and everything else left out.
 
     Example:
+        >>> from langchain_core.messages import AIMessage
         >>> text_of(AIMessage(content=[{"type": "reasoning", "reasoning": "hm"}, {"type": "text", "text": "yes"}]))
         'yes'
     """
@@ -93,6 +104,7 @@ def usage_of(message: BaseMessage) -> dict[str, Any] | None:
     """The tokens that a message took; None if it does not say, or if it came from a cache and took none.
 
     Example:
+        >>> from langchain_core.messages import AIMessage
         >>> usage = {"input_tokens": 3, "output_tokens": 1, "total_tokens": 4}
         >>> usage_of(AIMessage("{}", usage_metadata=usage))
         {'input_tokens': 3, 'output_tokens': 1, 'total_tokens': 4}
@@ -110,13 +122,14 @@ def is_free(usage: Mapping[str, Any]) -> bool:
         >>> is_free({"input_tokens": 3, "total_cost": 0})
         True
     """
-    return usage.get("total_cost", None) == 0
+    return "total_cost" in usage and not usage["total_cost"]
 
 
 def finish_reason_of(message: BaseMessage) -> str | None:
     """Why generation ended, in the provider's word, or "length" for all that mean a reply cut off at its limit.
 
     Example:
+        >>> from langchain_core.messages import AIMessage
         >>> finish_reason_of(AIMessage("{", response_metadata={"stop_reason": "max_tokens"}))
         'length'
     """
@@ -132,6 +145,7 @@ def source_of(message: BaseMessage) -> str | None:
     """The model that answered, as far as its message says.
 
     Example:
+        >>> from langchain_core.messages import AIMessage
         >>> source_of(AIMessage("{}", response_metadata={"model_name": "small-1"}))
         'small-1'
     """
@@ -169,7 +183,7 @@ def _reply_of_parsed(raw: BaseMessage, parsed: Any, error: BaseException | None)
         code = Failure.NO_JSON if text_of(raw).strip() else Failure.EMPTY_REPLY
         return _told(raw, said.content, f"{code}: the reply holds no structured output")
     known = error_reply_of(error) if isinstance(error, Exception) else None
-    return _told(raw, said.content, known.error if known is not None else _sentence(Failure.INVALID, error))
+    return _told(raw, said.content, known.error if known is not None else sentence(Failure.INVALID, error))
 
 
 def _reply_of_completion(completion: Any, finish_reason: str, code: str, error: Exception) -> Reply:
@@ -185,7 +199,7 @@ def _reply_of_completion(completion: Any, finish_reason: str, code: str, error: 
             "total_tokens": tokens.total_tokens,
         }
     source = getattr(completion, "model", None)
-    return Reply(said, usage=usage, source=source, finish_reason=finish_reason, error=_sentence(code, error))
+    return Reply(said, usage=usage, source=source, finish_reason=finish_reason, error=sentence(code, error))
 
 
 def _told(message: Any, content: Any, error: str | None = None) -> Reply:
@@ -213,7 +227,13 @@ def _refusal_in(message: BaseMessage) -> str | None:
     return None
 
 
-def _sentence(code: str, error: BaseException) -> str:
+def sentence(code: str, error: BaseException) -> str:
+    """What a failed sample says of an exception.
+
+    Example:
+        >>> sentence("invalid", ValueError("no such team"))
+        'invalid: ValueError: no such team'
+    """
     return f"{code}: {type(error).__name__}: {_first_line(error)}"
 
 

@@ -1,0 +1,215 @@
+"""The runs of one sample: a callback handler that knows which are open, what they cost and where replies came from."""
+
+# ruff: noqa: ARG002 - the arguments of a callback are those of the framework
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.callbacks.manager import (
+    AsyncCallbackManager,
+    AsyncCallbackManagerForChainRun,
+    AsyncCallbackManagerForLLMRun,
+    AsyncCallbackManagerForRetrieverRun,
+    AsyncCallbackManagerForToolRun,
+)
+from langchain_core.messages import BaseMessage
+from langchain_core.messages.ai import add_usage
+from langchain_core.outputs import LLMResult
+
+from consilience import Failure, Reply
+
+from ._replies import error_reply_of, finish_reason_of, is_free, reply_of, sentence, source_of, text_of, usage_of
+
+__all__ = ["SampleRuns"]
+
+_MANAGERS: dict[str, Any] = {
+    "chain": AsyncCallbackManagerForChainRun,
+    "llm": AsyncCallbackManagerForLLMRun,
+    "tool": AsyncCallbackManagerForToolRun,
+    "retriever": AsyncCallbackManagerForRetrieverRun,
+}
+_closings: set[asyncio.Task[None]] = set()
+"""Keeps alive what the event loop refers to only weakly."""
+
+
+class _OpenRun(NamedTuple):
+    kind: str
+    run_id: UUID
+    parent_run_id: UUID | None
+    tags: list[str]
+    metadata: dict[str, Any]
+    thread: int
+
+
+@dataclass
+class _Heard:
+    """What the language models of one sample said of their replies."""
+
+    calls: int = 0
+    hits: int = 0
+    usage: Any = None
+    finish_reason: str | None = None
+    source: str | None = None
+    text: str | None = None
+
+
+class SampleRuns(BaseCallbackHandler):
+    """Follows the runs below one sample, whatever the chain does with the replies of its language models.
+
+    A parser drops what a message knows (tokens, why generation ended, who answered), and a chain may ask several
+    models; so this is gathered where it is announced, not from the output.
+
+    Attributes:
+        started: language model calls begun.
+        hits: replies that came from LangChain's cache; they cost nothing and are no independent samples.
+    """
+
+    run_inline = True  # before any other handler, in the event loop itself
+
+    def __init__(self) -> None:
+        self.started = 0
+        self._open: dict[UUID, _OpenRun] = {}
+        self._heard = _Heard()
+
+    @property
+    def hits(self) -> int:
+        return self._heard.hits
+
+    def reply_of(self, output: Any) -> Reply:
+        """The reply that is the sample's output."""
+        return self._completed(reply_of(output))
+
+    def reply_of_error(self, error: Exception) -> Reply | None:
+        """The reply that failed with ``error``; None if a call failed and no reply has been paid for."""
+        reply = error_reply_of(error)
+        if reply is None and self._heard.usage is not None:
+            reply = Reply(None, error=sentence(Failure.SAMPLER_ERROR, error))
+        return None if reply is None else self._completed(reply)
+
+    def _completed(self, reply: Reply) -> Reply:
+        heard = self._heard
+        return replace(
+            reply,
+            content=heard.text if reply.content is None and reply.error is not None else reply.content,
+            usage=heard.usage if heard.calls and (heard.usage or heard.hits) else reply.usage,
+            finish_reason=reply.finish_reason or heard.finish_reason,
+            source=reply.source or heard.source,
+        )
+
+    async def close(self, manager: AsyncCallbackManager, error: BaseException) -> None:
+        """End every run that a cancellation left open, newest first, however often the caller is cancelled meanwhile.
+
+        Chat models leave theirs open. Runs of worker threads, which go on, end by themselves.
+        """
+        task = asyncio.create_task(self._close(manager, error))
+        _closings.add(task)
+        task.add_done_callback(_closings.discard)
+        await asyncio.shield(task)
+
+    async def _close(self, manager: AsyncCallbackManager, error: BaseException) -> None:
+        here = threading.get_ident()
+        for run in reversed(list(self._open.values())):
+            if run.thread != here or self._open.pop(run.run_id, None) is None:
+                continue
+            open_run = _MANAGERS[run.kind](
+                run_id=run.run_id,
+                parent_run_id=run.parent_run_id,
+                handlers=[each for each in manager.handlers if each is not self],
+                inheritable_handlers=[],
+                tags=run.tags,
+                inheritable_tags=[],
+                metadata=run.metadata,
+                inheritable_metadata={},
+            )
+            await getattr(open_run, f"on_{run.kind}_error")(error)
+
+    def _begin(self, kind: str, run_id: UUID, details: dict[str, Any]) -> None:
+        parent, tags, metadata = (details.get(name) for name in ("parent_run_id", "tags", "metadata"))
+        self._open[run_id] = _OpenRun(kind, run_id, parent, tags or [], metadata or {}, threading.get_ident())
+
+    def _end(self, run_id: UUID) -> None:
+        self._open.pop(run_id, None)
+
+    def on_chain_start(self, serialized: Any, inputs: Any, *, run_id: UUID, **details: Any) -> None:
+        self._begin("chain", run_id, details)
+
+    def on_chain_end(self, outputs: Any, *, run_id: UUID, **details: Any) -> None:
+        self._end(run_id)
+
+    def on_chain_error(self, error: BaseException, *, run_id: UUID, **details: Any) -> None:
+        self._end(run_id)
+
+    def on_tool_start(self, serialized: Any, input_str: str, *, run_id: UUID, **details: Any) -> None:
+        self._begin("tool", run_id, details)
+
+    def on_tool_end(self, output: Any, *, run_id: UUID, **details: Any) -> None:
+        self._end(run_id)
+
+    def on_tool_error(self, error: BaseException, *, run_id: UUID, **details: Any) -> None:
+        self._end(run_id)
+
+    def on_retriever_start(self, serialized: Any, query: str, *, run_id: UUID, **details: Any) -> None:
+        self._begin("retriever", run_id, details)
+
+    def on_retriever_end(self, documents: Any, *, run_id: UUID, **details: Any) -> None:
+        self._end(run_id)
+
+    def on_retriever_error(self, error: BaseException, *, run_id: UUID, **details: Any) -> None:
+        self._end(run_id)
+
+    def on_llm_start(self, serialized: Any, prompts: list[str], *, run_id: UUID, **details: Any) -> None:
+        self.started += 1
+        self._begin("llm", run_id, details)
+
+    def on_chat_model_start(self, serialized: Any, messages: Any, *, run_id: UUID, **details: Any) -> None:
+        self.started += 1
+        self._begin("llm", run_id, details)
+
+    def on_llm_error(self, error: BaseException, *, run_id: UUID, **details: Any) -> None:
+        self._end(run_id)
+
+    def on_llm_end(self, response: LLMResult, *, run_id: UUID, **details: Any) -> None:
+        self._end(run_id)
+        self._heard.calls += 1
+        generation = next((each for group in response.generations for each in group), None)
+        message = getattr(generation, "message", None)
+        if isinstance(message, BaseMessage):
+            self._hear_message(message)
+        elif generation is not None:
+            info = generation.generation_info or {}
+            self._heard.text = generation.text
+            self._heard.finish_reason = info.get("finish_reason")
+            self._add(_tokens_of(response.llm_output))
+
+    def _hear_message(self, message: BaseMessage) -> None:
+        if is_free(getattr(message, "usage_metadata", None) or {}):
+            self._heard.hits += 1
+        self._heard.text = text_of(message)
+        self._heard.finish_reason = finish_reason_of(message)
+        self._heard.source = source_of(message)
+        self._add(usage_of(message))
+
+    def _add(self, usage: Any) -> None:
+        if usage is not None:
+            before = self._heard.usage
+            self._heard.usage = usage if before is None else add_usage(_counts(before), _counts(usage))
+
+
+def _counts(usage: Any) -> Any:
+    """The token counts of a usage, without what ``add_usage`` refuses (prices)."""
+    found = {name: _counts(value) if isinstance(value, dict) else value for name, value in usage.items()}
+    return {name: value for name, value in found.items() if isinstance(value, int | dict)}
+
+
+def _tokens_of(llm_output: Any) -> dict[str, int] | None:
+    """The usage that a model for plain text reports, under the names that messages use."""
+    tokens = (llm_output or {}).get("token_usage") or {}
+    names = {"prompt_tokens": "input_tokens", "completion_tokens": "output_tokens", "total_tokens": "total_tokens"}
+    usage = {ours: tokens[theirs] for theirs, ours in names.items() if isinstance(tokens.get(theirs), int)}
+    return usage or None

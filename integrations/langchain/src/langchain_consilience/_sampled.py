@@ -1,0 +1,293 @@
+"""What all components that sample have in common: they run a chain n times and decide on what it says."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import Any, ClassVar, Literal
+
+from langchain_core.callbacks.manager import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
+from langchain_core.prompts import BasePromptTemplate
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableSerializable
+from langchain_core.runnables.config import patch_config
+from langchain_core.runnables.graph import Graph
+from langchain_core.runnables.utils import ConfigurableFieldSpec, get_unique_config_specs
+from pydantic import ConfigDict, PrivateAttr
+
+from consilience import Paraphrases, SettingsError
+
+from ._arguments import check_names, checked_bound, checked_choice, checked_on_abstain, merged_options
+from ._batches import abatch_as_completed, batch_limits
+from ._cache import salt_the_cache
+from ._interrupts import interrupts
+from ._limits import async_limit, thread_limit
+from ._samples import Samples
+from ._seeds import has_language_model
+from ._serialization import plain_arguments
+
+__all__ = ["MOST_CALLS_AT_ONCE", "SampledRunnable"]
+
+MOST_CALLS_AT_ONCE = 32
+"""How many of a vote's calls run at once where nobody says otherwise."""
+
+
+class SampledRunnable(RunnableSerializable[Any, Any]):
+    """A runnable that runs another one n times. Not public: see ``VoteRunnable`` and ``ConsensusRunnable``."""
+
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+
+    _settings_type: ClassVar[Any]
+    _result_type: ClassVar[Any]
+
+    bound: Runnable[Any, Any]
+    output: Literal["result", "value"] = "result"
+    on_abstain: Any = None
+    vary: Literal["seed", "cache"] | None = None
+    nostream: bool = True
+    concurrency: int | None = None
+
+    _limit: Any = PrivateAttr(default=None)
+    """What each call of the batch that this copy belongs to enters."""
+
+    def __init__(self, *args: Any, settings: Any = None, **options: Any) -> None:
+        component = type(self).__name__
+        if len(args) > 1 or (args and "bound" in options):
+            raise TypeError(f"{component} takes one positional argument, what is to be sampled; got {len(args)}")
+        given = {"bound": args[0], **options} if args else options
+        super().__init__(**self._checked(component, given, settings))
+
+    @classmethod
+    def _checked(cls, component: str, given: dict[str, Any], settings: Any) -> dict[str, Any]:
+        """The arguments as they are stored: the options of the core, merged, beside those of this package."""
+        check_names(component, given, [*cls.model_fields, "settings"])
+        own = {name: value for name, value in given.items() if name in SampledRunnable.model_fields}
+        concurrency = own.get("concurrency")
+        options = {name: value for name, value in given.items() if name not in own}
+        if concurrency is not None:
+            options["concurrency"] = concurrency
+        merged = merged_options(cls._settings_type, settings, options)
+        own["concurrency"] = merged["concurrency"] if settings is not None else concurrency
+        own["bound"] = checked_bound(component, own.get("bound"))
+        own["on_abstain"] = checked_on_abstain(own.get("on_abstain"))
+        checked_choice("output", own.get("output", "result"), ("result", "value"))
+        checked_choice("nostream", own.get("nostream", True), (True, False))
+        if checked_choice("vary", own.get("vary"), ("seed", "cache", None)) == "seed":
+            _require_language_model(component, own["bound"])
+        return {**merged, **own}
+
+    @property
+    def settings(self) -> Any:
+        """The options as the core's settings object."""
+        options = {name: getattr(self, name) for name in self._settings_type.__dataclass_fields__}
+        options["concurrency"] = self.concurrency or min(self.n, MOST_CALLS_AT_ONCE)  # type: ignore[attr-defined]
+        return self._settings_type(**options)
+
+    # Running
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
+        """Sample once more and decide. Key words go to what is sampled.
+
+        Raises:
+            AbstainError: there is no decision, and ``on_abstain`` is "raise".
+        """
+        return self._call_with_config(self._decide, input, config, **kwargs)
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
+        """``invoke`` for asyncio: after an early stop, calls that still run are cancelled."""
+        return await self._acall_with_config(self._adecide, input, config, **kwargs)
+
+    def _draw(self, samples: Samples, prompt: Any, settings: Any) -> Any:
+        raise NotImplementedError
+
+    async def _adraw(self, samples: Samples, prompt: Any, settings: Any) -> Any:
+        raise NotImplementedError
+
+    def _decide(
+        self,
+        input: Any,  # noqa: A002
+        run_manager: CallbackManagerForChainRun,
+        config: RunnableConfig,
+        **kwargs: Any,
+    ) -> Any:
+        settings = self._drawing(config)
+        samples = Samples(self, run_manager, config, kwargs, settings.raise_on)
+        result = self._draw(samples, _one_prompt(input), settings)
+        samples.warn_of_copies(result)
+        branch = self._branch(result)
+        if branch is None:
+            return self._output(result)
+        child = patch_config(config, callbacks=run_manager.get_child("abstain"))
+        if self._limit is None:
+            return branch.invoke({"input": input, "result": result}, child)
+        with self._limit:
+            return branch.invoke({"input": input, "result": result}, child)
+
+    async def _adecide(
+        self,
+        input: Any,  # noqa: A002
+        run_manager: AsyncCallbackManagerForChainRun,
+        config: RunnableConfig,
+        **kwargs: Any,
+    ) -> Any:
+        settings = self._drawing(config)
+        samples = Samples(self, run_manager, config, kwargs, settings.raise_on)
+        result = await self._adraw(samples, _one_prompt(input), settings)
+        samples.warn_of_copies(result)
+        branch = self._branch(result)
+        if branch is None:
+            return self._output(result)
+        child = patch_config(config, callbacks=run_manager.get_child("abstain"))
+        if self._limit is None:
+            return await branch.ainvoke({"input": input, "result": result}, child)
+        async with self._limit:
+            return await branch.ainvoke({"input": input, "result": result}, child)
+
+    def _drawing(self, config: RunnableConfig) -> Any:
+        """The settings of one run: those of the component, within what the config and the batch allow."""
+        if self.vary == "cache":
+            salt_the_cache()
+        settings = self.settings
+        most = config.get("max_concurrency") or settings.concurrency
+        raise_on = settings.raise_on if isinstance(settings.raise_on, tuple) else (settings.raise_on,)
+        return settings.with_options(
+            concurrency=min(settings.concurrency, most),
+            limiter=settings.limiter if self._limit is None else self._limit,
+            raise_on=(*raise_on, *interrupts()),
+        )
+
+    def _branch(self, result: Any) -> Runnable[Any, Any] | None:
+        """The runnable that takes over from an abstention, if there is one."""
+        return self.on_abstain if result.abstained and isinstance(self.on_abstain, Runnable) else None
+
+    def _output(self, result: Any) -> Any:
+        raises = self.on_abstain == "raise" or (self.on_abstain is None and self.output == "value")
+        if result.abstained:
+            return result.unwrap() if raises else result
+        return result.value if self.output == "value" else result
+
+    # Batches: one limit for all calls of all votes
+
+    def batch(
+        self,
+        inputs: list[Any],
+        config: RunnableConfig | list[RunnableConfig] | None = None,
+        *,
+        return_exceptions: bool = False,
+        **kwargs: Any | None,
+    ) -> list[Any]:
+        """One vote for each input, in the order of the inputs, with ``max_concurrency`` calls at once in all."""
+        limited = self._limited(thread_limit(batch_limits(config), self._limiter))
+        return RunnableSerializable.batch(limited, inputs, config, return_exceptions=return_exceptions, **kwargs)
+
+    def batch_as_completed(
+        self,
+        inputs: Sequence[Any],
+        config: RunnableConfig | Sequence[RunnableConfig] | None = None,
+        *,
+        return_exceptions: bool = False,
+        **kwargs: Any | None,
+    ) -> Iterator[tuple[int, Any]]:
+        """``batch``, with pairs of index and output as they come."""
+        limited = self._limited(thread_limit(batch_limits(config), self._limiter))
+        completed: Any = RunnableSerializable.batch_as_completed
+        pairs: Iterator[tuple[int, Any]] = completed(
+            limited, inputs, config, return_exceptions=return_exceptions, **kwargs
+        )
+        return pairs
+
+    async def abatch(
+        self,
+        inputs: list[Any],
+        config: RunnableConfig | list[RunnableConfig] | None = None,
+        *,
+        return_exceptions: bool = False,
+        **kwargs: Any | None,
+    ) -> list[Any]:
+        """``batch`` for asyncio. If a vote raises, the others are cancelled."""
+        completed = self.abatch_as_completed(inputs, config, return_exceptions=return_exceptions, **kwargs)
+        outputs = {index: output async for index, output in completed}
+        return [outputs[index] for index in range(len(inputs))]
+
+    async def abatch_as_completed(
+        self,
+        inputs: Sequence[Any],
+        config: RunnableConfig | Sequence[RunnableConfig] | None = None,
+        *,
+        return_exceptions: bool = False,
+        **kwargs: Any | None,
+    ) -> AsyncIterator[tuple[int, Any]]:
+        """``abatch``, with pairs of index and output as they come; votes that nobody waits for are cancelled."""
+        limited = self._limited(async_limit(batch_limits(config), self._limiter))
+        async for pair in abatch_as_completed(limited, inputs, config, return_exceptions, kwargs):
+            yield pair
+
+    @property
+    def _limiter(self) -> Any:
+        return getattr(self, "limiter", None)
+
+    def _limited(self, limit: Any) -> Any:
+        """A copy of this component whose calls all enter ``limit``."""
+        limited = self.model_copy()
+        limited._limit = limit
+        return limited
+
+    # What the framework asks of a runnable
+
+    @classmethod
+    def is_lc_serializable(cls) -> bool:
+        """Whether LangChain's ``dumps`` writes it down: yes, if what it samples can be."""
+        return True
+
+    @classmethod
+    def get_lc_namespace(cls) -> list[str]:
+        """Where ``loads`` finds it."""
+        return ["langchain_consilience"]
+
+    def to_json(self) -> Any:
+        """What ``dumps`` writes: the arguments that are not at their default."""
+        return plain_arguments(self, super().to_json())
+
+    def get_name(self, suffix: str | None = None, *, name: str | None = None) -> str:
+        """The name in traces: its own, or the class with what it samples."""
+        return super().get_name(suffix, name=name or self.name or f"{type(self).__name__}<{self.bound.get_name()}>")
+
+    @property
+    def InputType(self) -> Any:  # noqa: N802 - the framework's spelling
+        """What the chain that is sampled takes."""
+        return self.bound.InputType
+
+    @property
+    def OutputType(self) -> Any:  # noqa: N802 - the framework's spelling
+        """The result, or anything where the value itself or a branch may come out."""
+        return Any if self.output == "value" or isinstance(self.on_abstain, Runnable) else self._result_type
+
+    def get_input_schema(self, config: RunnableConfig | None = None) -> Any:
+        """The schema of what the chain that is sampled takes."""
+        return self.bound.get_input_schema(config)
+
+    @property
+    def config_specs(self) -> list[ConfigurableFieldSpec]:
+        """What can be configured in the chain that is sampled, and in the branch for abstentions."""
+        branch = self.on_abstain.config_specs if isinstance(self.on_abstain, Runnable) else []
+        return get_unique_config_specs([*self.bound.config_specs, *branch])
+
+    def get_graph(self, config: RunnableConfig | None = None) -> Graph:
+        """The graph of the chain that is sampled."""
+        return self.bound.get_graph(config)
+
+    def get_prompts(self, config: RunnableConfig | None = None) -> list[BasePromptTemplate[Any]]:
+        """The prompts of the chain that is sampled."""
+        return self.bound.get_prompts(config)
+
+
+def _one_prompt(prompt: Any) -> Any:
+    """The input as one wording: the core would take a list of texts for several."""
+    return prompt if isinstance(prompt, Paraphrases) else Paraphrases([prompt])
+
+
+def _require_language_model(component: str, bound: Any) -> None:
+    if not has_language_model(bound):
+        raise SettingsError(
+            f'vary="seed" binds a seed to every language model in what {component} samples, and found none in '
+            f"{bound.get_name()}: models that a function calls cannot be seen; give the function's chain itself, or "
+            'use vary="cache"'
+        )
