@@ -79,7 +79,7 @@ def checked_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> Any:
     return value
 
 
-def checked_on_abstain(policy: Any) -> Any:
+def checked_on_abstain(policy: Any, name: str = "on_abstain") -> Any:
     """What happens on abstention: None, "return", "raise", or whatever is made a runnable.
 
     Example:
@@ -92,7 +92,7 @@ def checked_on_abstain(policy: Any) -> Any:
         return policy
     if isinstance(policy, Runnable | Mapping) or (callable(policy) and not isinstance(policy, type)):
         return coerce_to_runnable(policy)
-    raise SettingsError(f'on_abstain must be "return", "raise" or a Runnable, got {policy!r}')
+    raise SettingsError(f'{name} must be "return", "raise" or a Runnable, got {policy!r}')
 
 
 def merged_options(settings_type: Callable[..., Any], settings: Any, options: Mapping[str, Any]) -> dict[str, Any]:

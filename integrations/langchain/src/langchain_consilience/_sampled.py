@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import Any, ClassVar, Literal
+from contextlib import nullcontext
+from typing import Any, Literal
 
 from langchain_core.callbacks.manager import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSerializable
-from langchain_core.runnables.config import patch_config
 from langchain_core.runnables.graph import Graph
 from langchain_core.runnables.utils import ConfigurableFieldSpec, get_unique_config_specs
-from pydantic import ConfigDict, PrivateAttr
+from pydantic import PrivateAttr
 
 from consilience import Paraphrases, SettingsError
 
-from ._arguments import check_names, checked_bound, checked_choice, checked_on_abstain, merged_options
+from ._arguments import checked_bound, checked_choice
 from ._batches import abatch_as_completed, batch_limits
 from ._cache import salt_the_cache
+from ._deciding import DecidingRunnable
 from ._interrupts import interrupts
 from ._limits import async_limit, thread_limit
 from ._samples import Samples
 from ._seeds import has_language_model
-from ._serialization import plain_arguments
 
 __all__ = ["MOST_CALLS_AT_ONCE", "SampledRunnable"]
 
@@ -30,17 +30,10 @@ MOST_CALLS_AT_ONCE = 32
 """How many of a vote's calls run at once where nobody says otherwise."""
 
 
-class SampledRunnable(RunnableSerializable[Any, Any]):
+class SampledRunnable(DecidingRunnable):
     """A runnable that runs another one n times. Not public: see ``VoteRunnable`` and ``ConsensusRunnable``."""
 
-    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
-
-    _settings_type: ClassVar[Any]
-    _result_type: ClassVar[Any]
-
     bound: Runnable[Any, Any]
-    output: Literal["result", "value"] = "result"
-    on_abstain: Any = None
     vary: Literal["seed", "cache"] | None = None
     nostream: bool = True
     concurrency: int | None = None
@@ -52,27 +45,20 @@ class SampledRunnable(RunnableSerializable[Any, Any]):
         component = type(self).__name__
         if len(args) > 1 or (args and "bound" in options):
             raise TypeError(f"{component} takes one positional argument, what is to be sampled; got {len(args)}")
-        given = {"bound": args[0], **options} if args else options
-        super().__init__(**self._checked(component, given, settings))
+        super().__init__(settings=settings, **({"bound": args[0], **options} if args else options))
 
     @classmethod
-    def _checked(cls, component: str, given: dict[str, Any], settings: Any) -> dict[str, Any]:
+    def _checked(cls, given: dict[str, Any], settings: Any) -> dict[str, Any]:
         """The arguments as they are stored: the options of the core, merged, beside those of this package."""
-        check_names(component, given, [*cls.model_fields, "settings"])
-        own = {name: value for name, value in given.items() if name in SampledRunnable.model_fields}
-        concurrency = own.get("concurrency")
-        options = {name: value for name, value in given.items() if name not in own}
-        if concurrency is not None:
-            options["concurrency"] = concurrency
-        merged = merged_options(cls._settings_type, settings, options)
-        own["concurrency"] = merged["concurrency"] if settings is not None else concurrency
-        own["bound"] = checked_bound(component, own.get("bound"))
-        own["on_abstain"] = checked_on_abstain(own.get("on_abstain"))
-        checked_choice("output", own.get("output", "result"), ("result", "value"))
-        checked_choice("nostream", own.get("nostream", True), (True, False))
-        if checked_choice("vary", own.get("vary"), ("seed", "cache", None)) == "seed":
-            _require_language_model(component, own["bound"])
-        return {**merged, **own}
+        component = cls.__name__
+        checked = super()._checked(given, settings)
+        if settings is None:
+            checked["concurrency"] = given.get("concurrency")
+        checked["bound"] = checked_bound(component, given.get("bound"))
+        checked_choice("nostream", given.get("nostream", True), (True, False))
+        if checked_choice("vary", given.get("vary"), ("seed", "cache", None)) == "seed":
+            _require_language_model(component, checked["bound"])
+        return checked
 
     @property
     def settings(self) -> Any:
@@ -112,14 +98,8 @@ class SampledRunnable(RunnableSerializable[Any, Any]):
         samples = Samples(self, run_manager, config, kwargs, settings.raise_on)
         result = self._draw(samples, _one_prompt(input), settings)
         samples.warn_of_copies(result)
-        branch = self._branch(result)
-        if branch is None:
-            return self._output(result)
-        child = patch_config(config, callbacks=run_manager.get_child("abstain"))
-        if self._limit is None:
-            return branch.invoke({"input": input, "result": result}, child)
-        with self._limit:
-            return branch.invoke({"input": input, "result": result}, child)
+        with self._limit or nullcontext():
+            return self._settle(input, result, run_manager, config)
 
     async def _adecide(
         self,
@@ -132,14 +112,8 @@ class SampledRunnable(RunnableSerializable[Any, Any]):
         samples = Samples(self, run_manager, config, kwargs, settings.raise_on)
         result = await self._adraw(samples, _one_prompt(input), settings)
         samples.warn_of_copies(result)
-        branch = self._branch(result)
-        if branch is None:
-            return self._output(result)
-        child = patch_config(config, callbacks=run_manager.get_child("abstain"))
-        if self._limit is None:
-            return await branch.ainvoke({"input": input, "result": result}, child)
-        async with self._limit:
-            return await branch.ainvoke({"input": input, "result": result}, child)
+        async with self._limit or nullcontext():
+            return await self._asettle(input, result, run_manager, config)
 
     def _drawing(self, config: RunnableConfig) -> Any:
         """The settings of one run: those of the component, within what the config and the batch allow."""
@@ -153,16 +127,6 @@ class SampledRunnable(RunnableSerializable[Any, Any]):
             limiter=settings.limiter if self._limit is None else self._limit,
             raise_on=(*raise_on, *interrupts()),
         )
-
-    def _branch(self, result: Any) -> Runnable[Any, Any] | None:
-        """The runnable that takes over from an abstention, if there is one."""
-        return self.on_abstain if result.abstained and isinstance(self.on_abstain, Runnable) else None
-
-    def _output(self, result: Any) -> Any:
-        raises = self.on_abstain == "raise" or (self.on_abstain is None and self.output == "value")
-        if result.abstained:
-            return result.unwrap() if raises else result
-        return result.value if self.output == "value" else result
 
     # Batches: one limit for all calls of all votes
 
@@ -232,20 +196,6 @@ class SampledRunnable(RunnableSerializable[Any, Any]):
 
     # What the framework asks of a runnable
 
-    @classmethod
-    def is_lc_serializable(cls) -> bool:
-        """Whether LangChain's ``dumps`` writes it down: yes, if what it samples can be."""
-        return True
-
-    @classmethod
-    def get_lc_namespace(cls) -> list[str]:
-        """Where ``loads`` finds it."""
-        return ["langchain_consilience"]
-
-    def to_json(self) -> Any:
-        """What ``dumps`` writes: the arguments that are not at their default."""
-        return plain_arguments(self, super().to_json())
-
     def get_name(self, suffix: str | None = None, *, name: str | None = None) -> str:
         """The name in traces: its own, or the class with what it samples."""
         return super().get_name(suffix, name=name or self.name or f"{type(self).__name__}<{self.bound.get_name()}>")
@@ -255,11 +205,6 @@ class SampledRunnable(RunnableSerializable[Any, Any]):
         """What the chain that is sampled takes."""
         return self.bound.InputType
 
-    @property
-    def OutputType(self) -> Any:  # noqa: N802 - the framework's spelling
-        """The result, or anything where the value itself or a branch may come out."""
-        return Any if self.output == "value" or isinstance(self.on_abstain, Runnable) else self._result_type
-
     def get_input_schema(self, config: RunnableConfig | None = None) -> Any:
         """The schema of what the chain that is sampled takes."""
         return self.bound.get_input_schema(config)
@@ -267,8 +212,7 @@ class SampledRunnable(RunnableSerializable[Any, Any]):
     @property
     def config_specs(self) -> list[ConfigurableFieldSpec]:
         """What can be configured in the chain that is sampled, and in the branch for abstentions."""
-        branch = self.on_abstain.config_specs if isinstance(self.on_abstain, Runnable) else []
-        return get_unique_config_specs([*self.bound.config_specs, *branch])
+        return get_unique_config_specs([*self.bound.config_specs, *super().config_specs])
 
     def get_graph(self, config: RunnableConfig | None = None) -> Graph:
         """The graph of the chain that is sampled."""
