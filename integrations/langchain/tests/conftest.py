@@ -7,4 +7,6 @@ import pytest
 
 def pytest_configure(config: pytest.Config) -> None:
     # Warnings of the framework about itself, under the releases that give them.
+    beta = "langchain_core._api.beta_decorator.LangChainBetaWarning"  # loads() and as_tool() are that, since 0.1
+    config.addinivalue_line("filterwarnings", f"ignore:.* in beta:{beta}")
     config.addinivalue_line("filterwarnings", "ignore:Core Pydantic V1 functionality isn't compatible:UserWarning")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -33,7 +33,7 @@ async def abatch_as_completed(
     config: RunnableConfig | Sequence[RunnableConfig] | None,
     return_exceptions: bool,
     kwargs: Mapping[str, Any],
-) -> AsyncIterator[tuple[int, Any]]:
+) -> AsyncGenerator[tuple[int, Any], None]:
     """Run ``component`` on each input and yield pairs of index and output as they come.
 
     However the iteration ends, the votes that still run are cancelled, and their end is waited for.
@@ -53,14 +53,14 @@ async def abatch_as_completed(
                     raise
                 return index, error
 
-    running = {asyncio.create_task(run(index)) for index in range(len(inputs))}
+    tasks = [asyncio.create_task(run(index)) for index in range(len(inputs))]
+    running = set(tasks)
     try:
         while running:
             done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 yield task.result()
     finally:
-        for task in running:
+        for task in tasks:
             task.cancel()
-        if running:
-            await asyncio.wait(running)
+        await asyncio.gather(*tasks, return_exceptions=True)  # of several that raised, one is told

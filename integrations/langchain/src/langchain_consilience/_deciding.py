@@ -60,7 +60,7 @@ class DecidingRunnable(RunnableSerializable[Any, Any]):
         config: RunnableConfig,
     ) -> Any:
         """What comes out for a result."""
-        if not (result.abstained and isinstance(self.on_abstain, Runnable)):
+        if not self._takes_over(result):
             return self._output(result)
         child = patch_config(config, callbacks=run_manager.get_child("abstain"))
         return self.on_abstain.invoke({"input": input, "result": result}, child)
@@ -72,10 +72,14 @@ class DecidingRunnable(RunnableSerializable[Any, Any]):
         run_manager: AsyncCallbackManagerForChainRun,
         config: RunnableConfig,
     ) -> Any:
-        if not (result.abstained and isinstance(self.on_abstain, Runnable)):
+        if not self._takes_over(result):
             return self._output(result)
         child = patch_config(config, callbacks=run_manager.get_child("abstain"))
         return await self.on_abstain.ainvoke({"input": input, "result": result}, child)
+
+    def _takes_over(self, result: Any) -> bool:
+        """Whether a branch answers for an abstention."""
+        return bool(result.abstained) and isinstance(self.on_abstain, Runnable)
 
     def _output(self, result: Any) -> Any:
         raises = self.on_abstain == "raise" or (self.on_abstain is None and self.output == "value")

@@ -5,41 +5,56 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Mapping
-from contextlib import AsyncExitStack, ExitStack
+from contextlib import AsyncExitStack, ExitStack, nullcontext
+from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["async_limit", "thread_limit"]
+__all__ = ["BatchLimit", "async_limit", "thread_limit"]
 
 
-def thread_limit(config: Mapping[str, Any], limiter: Any) -> Any:
-    """What every call of a batch in threads enters: ``max_concurrency`` of the config and the user's limiter.
+@dataclass(frozen=True)
+class BatchLimit:
+    """What the calls of a batch pass.
+
+    Attributes:
+        calls: entered around each sample's call: the batch's own limit and the user's limiter, as one object, by which
+            the core knows that votes share it; None if nothing limits them.
+        branches: entered around each branch for an abstention; the same limit, without the user's.
+    """
+
+    calls: Any = None
+    branches: Any = field(default_factory=nullcontext)
+
+
+def thread_limit(config: Mapping[str, Any], limiter: Any) -> BatchLimit:
+    """The limit of a batch in threads: ``max_concurrency`` of the config and the user's limiter.
 
     Example:
-        >>> thread_limit({"max_concurrency": None}, None) is None
+        >>> thread_limit({"max_concurrency": None}, None).calls is None
         True
-        >>> with thread_limit({"max_concurrency": 2}, None):
+        >>> with thread_limit({"max_concurrency": 2}, None).calls:
         ...     pass
     """
     permits = config.get("max_concurrency")
     # A limiter of the wrong kind is passed on as it is: the core refuses it, with a message.
     if not permits or (limiter is not None and not hasattr(type(limiter), "__enter__")):
-        return limiter
+        return BatchLimit(limiter)
     semaphore = threading.Semaphore(permits)
-    return semaphore if limiter is None else _Both(semaphore, limiter)
+    return BatchLimit(semaphore if limiter is None else _Both(semaphore, limiter), semaphore)
 
 
-def async_limit(config: Mapping[str, Any], limiter: Any) -> Any:
+def async_limit(config: Mapping[str, Any], limiter: Any) -> BatchLimit:
     """The same for a batch in asyncio.
 
     Example:
-        >>> async_limit({}, None) is None
+        >>> async_limit({}, None).calls is None
         True
     """
     permits = config.get("max_concurrency")
     if not permits or (limiter is not None and not hasattr(type(limiter), "__aenter__")):
-        return limiter
+        return BatchLimit(limiter)
     semaphore = asyncio.Semaphore(permits)
-    return semaphore if limiter is None else _AsyncBoth(semaphore, limiter)
+    return BatchLimit(semaphore if limiter is None else _AsyncBoth(semaphore, limiter), semaphore)
 
 
 class _Both:

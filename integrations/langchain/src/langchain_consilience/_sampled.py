@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing, nullcontext
 from typing import Any, Literal
 
 from langchain_core.callbacks.manager import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
@@ -20,7 +20,7 @@ from ._batches import abatch_as_completed, batch_limits
 from ._cache import salt_the_cache
 from ._deciding import DecidingRunnable
 from ._interrupts import interrupts
-from ._limits import async_limit, thread_limit
+from ._limits import BatchLimit, async_limit, thread_limit
 from ._samples import Samples
 from ._seeds import has_language_model
 
@@ -38,8 +38,8 @@ class SampledRunnable(DecidingRunnable):
     nostream: bool = True
     concurrency: int | None = None
 
-    _limit: Any = PrivateAttr(default=None)
-    """What each call of the batch that this copy belongs to enters."""
+    _limit: BatchLimit | None = PrivateAttr(default=None)
+    """The limit of the batch that this copy belongs to."""
 
     def __init__(self, *args: Any, settings: Any = None, **options: Any) -> None:
         component = type(self).__name__
@@ -98,7 +98,7 @@ class SampledRunnable(DecidingRunnable):
         samples = Samples(self, run_manager, config, kwargs, settings.raise_on)
         result = self._draw(samples, _one_prompt(input), settings)
         samples.warn_of_copies(result)
-        with self._limit or nullcontext():
+        with self._limit.branches if self._limit and self._takes_over(result) else nullcontext():
             return self._settle(input, result, run_manager, config)
 
     async def _adecide(
@@ -112,7 +112,7 @@ class SampledRunnable(DecidingRunnable):
         samples = Samples(self, run_manager, config, kwargs, settings.raise_on)
         result = await self._adraw(samples, _one_prompt(input), settings)
         samples.warn_of_copies(result)
-        async with self._limit or nullcontext():
+        async with self._limit.branches if self._limit and self._takes_over(result) else nullcontext():
             return await self._asettle(input, result, run_manager, config)
 
     def _drawing(self, config: RunnableConfig) -> Any:
@@ -124,7 +124,7 @@ class SampledRunnable(DecidingRunnable):
         raise_on = settings.raise_on if isinstance(settings.raise_on, tuple) else (settings.raise_on,)
         return settings.with_options(
             concurrency=min(settings.concurrency, most),
-            limiter=settings.limiter if self._limit is None else self._limit,
+            limiter=settings.limiter if self._limit is None else self._limit.calls,
             raise_on=(*raise_on, *interrupts()),
         )
 
@@ -168,7 +168,8 @@ class SampledRunnable(DecidingRunnable):
     ) -> list[Any]:
         """``batch`` for asyncio. If a vote raises, the others are cancelled."""
         completed = self.abatch_as_completed(inputs, config, return_exceptions=return_exceptions, **kwargs)
-        outputs = {index: output async for index, output in completed}
+        async with aclosing(completed) as pairs:
+            outputs = {index: output async for index, output in pairs}
         return [outputs[index] for index in range(len(inputs))]
 
     async def abatch_as_completed(
@@ -178,18 +179,19 @@ class SampledRunnable(DecidingRunnable):
         *,
         return_exceptions: bool = False,
         **kwargs: Any | None,
-    ) -> AsyncIterator[tuple[int, Any]]:
+    ) -> AsyncGenerator[tuple[int, Any], None]:
         """``abatch``, with pairs of index and output as they come; votes that nobody waits for are cancelled."""
         limited = self._limited(async_limit(batch_limits(config), self._limiter))
-        async for pair in abatch_as_completed(limited, inputs, config, return_exceptions, kwargs):
-            yield pair
+        async with aclosing(abatch_as_completed(limited, inputs, config, return_exceptions, kwargs)) as pairs:
+            async for pair in pairs:
+                yield pair
 
     @property
     def _limiter(self) -> Any:
         return getattr(self, "limiter", None)
 
-    def _limited(self, limit: Any) -> Any:
-        """A copy of this component whose calls all enter ``limit``."""
+    def _limited(self, limit: BatchLimit) -> Any:
+        """A copy of this component whose calls all pass ``limit``."""
         limited = self.model_copy()
         limited._limit = limit
         return limited
