@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -34,6 +36,12 @@ _MANAGERS: dict[str, Any] = {
     "tool": AsyncCallbackManagerForToolRun,
     "retriever": AsyncCallbackManagerForRetrieverRun,
 }
+_TURNS = 20
+"""Turns of the event loop in which the tasks of a cancelled chain unwind."""
+
+_PATIENCE = 0.01
+"""Seconds, for what happens in worker threads: a plain tracer may just be told of a start."""
+
 _closings: set[asyncio.Task[None]] = set()
 """Keeps alive what the event loop refers to only weakly."""
 
@@ -105,7 +113,7 @@ class SampleRuns(BaseCallbackHandler):
     async def close(self, manager: AsyncCallbackManager, error: BaseException) -> None:
         """End every run that a cancellation left open, newest first, however often the caller is cancelled meanwhile.
 
-        Chat models leave theirs open. Runs of worker threads, which go on, end by themselves.
+        Models, tools and retrievers leave theirs open. Runs of worker threads, which go on, end by themselves.
         """
         task = asyncio.create_task(self._close(manager, error))
         _closings.add(task)
@@ -113,21 +121,27 @@ class SampleRuns(BaseCallbackHandler):
         await asyncio.shield(task)
 
     async def _close(self, manager: AsyncCallbackManager, error: BaseException) -> None:
+        handlers = [handler for handler in manager.handlers if handler is not self]
+        late = [handler for handler in handlers if _hears_in_threads(handler)]
+        closed = self._taken(lambda run: run.kind != "chain")
+        await _tell_error(closed, handlers, error)
+        if not self._open and not (closed and late):
+            return
+        # Chains end their own runs, unless they were cancelled while they announced them: those that still unwind
+        # (beside the one that was cancelled first) get the time to do so.
+        for _ in range(_TURNS):
+            await asyncio.sleep(0)
+        await asyncio.sleep(_PATIENCE)
+        await _tell_error(closed, late, error)
+        await _tell_error(self._taken(lambda run: True), handlers, error)
+
+    def _taken(self, wanted: Callable[[_OpenRun], bool]) -> list[_OpenRun]:
+        """The open runs that are wanted, newest first, which count as ended from now on."""
         here = threading.get_ident()
-        for run in reversed(list(self._open.values())):
-            if run.thread != here or self._open.pop(run.run_id, None) is None:
-                continue
-            open_run = _MANAGERS[run.kind](
-                run_id=run.run_id,
-                parent_run_id=run.parent_run_id,
-                handlers=[each for each in manager.handlers if each is not self],
-                inheritable_handlers=[],
-                tags=run.tags,
-                inheritable_tags=[],
-                metadata=run.metadata,
-                inheritable_metadata={},
-            )
-            await getattr(open_run, f"on_{run.kind}_error")(error)
+        taken = [run for run in reversed(list(self._open.values())) if run.thread == here and wanted(run)]
+        for run in taken:
+            self._open.pop(run.run_id, None)
+        return taken
 
     def _begin(self, kind: str, run_id: UUID, details: dict[str, Any]) -> None:
         parent, tags, metadata = (details.get(name) for name in ("parent_run_id", "tags", "metadata"))
@@ -199,6 +213,36 @@ class SampleRuns(BaseCallbackHandler):
         if usage is not None:
             before = self._heard.usage
             self._heard.usage = usage if before is None else add_usage(_counts(before), _counts(usage))
+
+
+async def _tell_error(runs: list[_OpenRun], handlers: list[BaseCallbackHandler], error: BaseException) -> None:
+    for run in runs:
+        open_run = _MANAGERS[run.kind](
+            run_id=run.run_id,
+            parent_run_id=run.parent_run_id,
+            handlers=[handler for handler in handlers if _waits_for(handler, run.run_id)],
+            inheritable_handlers=[],
+            tags=run.tags,
+            inheritable_tags=[],
+            metadata=run.metadata,
+            inheritable_metadata={},
+        )
+        await getattr(open_run, f"on_{run.kind}_error")(error)
+
+
+def _waits_for(handler: BaseCallbackHandler, run_id: UUID) -> bool:
+    """Whether a handler is to be told of the end of a run.
+
+    A tracer keeps a map of the runs whose start it has been told; a cancellation may have come before that.
+    """
+    known = getattr(handler, "run_map", None)
+    return known is None or str(run_id) in known or run_id in known
+
+
+def _hears_in_threads(handler: BaseCallbackHandler) -> bool:
+    tracer: Any = handler
+    plain = not inspect.iscoroutinefunction(tracer.on_chain_start)
+    return plain and not tracer.run_inline and hasattr(tracer, "run_map")
 
 
 def _counts(usage: Any) -> Any:
