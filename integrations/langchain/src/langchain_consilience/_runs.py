@@ -133,7 +133,7 @@ class SampleRuns(BaseCallbackHandler):
             await asyncio.sleep(0)
         await asyncio.sleep(_PATIENCE)
         await _tell_error(closed, late, error)
-        await _tell_error(self._taken(lambda run: True), handlers, error)
+        await _tell_error(self._taken(lambda run: run.kind == "chain"), handlers, error)
 
     def _taken(self, wanted: Callable[[_OpenRun], bool]) -> list[_OpenRun]:
         """The open runs that are wanted, newest first, which count as ended from now on."""

@@ -21,8 +21,8 @@ from ._cache import salt_the_cache
 from ._deciding import DecidingRunnable
 from ._interrupts import interrupts
 from ._limits import BatchLimit, async_limit, thread_limit
+from ._models import has_language_model
 from ._samples import Samples
-from ._seeds import has_language_model
 
 __all__ = ["MOST_CALLS_AT_ONCE", "SampledRunnable"]
 

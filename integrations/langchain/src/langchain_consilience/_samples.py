@@ -13,8 +13,8 @@ from langchain_core.runnables.config import patch_config
 from consilience import Reply, sample_index
 
 from ._cache import enter_sample, warn_of_hits
+from ._models import has_text_model, salted, seeded
 from ._runs import SampleRuns
-from ._seeds import has_text_model, seeded
 
 if TYPE_CHECKING:
     from ._sampled import SampledRunnable
@@ -45,6 +45,7 @@ class Samples:
         raise_on: tuple[type[BaseException], ...],
     ) -> None:
         self._component = component
+        self._bound = salted(component.bound) if component.vary == "cache" else component.bound
         self._run_manager = run_manager
         self._config = config
         self._kwargs = kwargs
@@ -91,8 +92,7 @@ class Samples:
         return index, SampleRuns()
 
     def _chain(self, index: int) -> Runnable[Any, Any]:
-        bound = self._component.bound
-        chain: Runnable[Any, Any] = seeded(bound, index) if self._component.vary == "seed" else bound
+        chain: Runnable[Any, Any] = seeded(self._bound, index) if self._component.vary == "seed" else self._bound
         return chain
 
     def _config_of(self, index: int, runs: SampleRuns) -> tuple[RunnableConfig, Any]:

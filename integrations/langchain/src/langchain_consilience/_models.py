@@ -1,16 +1,19 @@
-"""Seeds: finding the language models inside a chain, and asking each sample of them with a seed of its own."""
+"""Models in chains: finding them, to ask each sample of them with a seed, or behind a cache, of its own."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from langchain_core.caches import BaseCache
 from langchain_core.language_models import BaseLanguageModel, BaseLLM
 from langchain_core.runnables import Runnable, RunnableBinding
 from langchain_core.runnables.configurable import RunnableConfigurableAlternatives, RunnableConfigurableFields
 from pydantic import BaseModel
 
-__all__ = ["has_language_model", "has_text_model", "seeded"]
+from ._cache import SaltedCache
+
+__all__ = ["has_language_model", "has_text_model", "salted", "seeded"]
 
 _SPREAD = 1_000_003
 """How far apart the seeds of two samples' own samples are, in votes within votes."""
@@ -39,6 +42,25 @@ def seeded(chain: Any, index: int) -> Any:
         {'seed': 3}
     """
     return _walked(chain, lambda model, given: model.bind(**{**given, "seed": _seed(model, given, index)}))
+
+
+def salted(chain: Any) -> Any:
+    """The chain with a ``SaltedCache`` in front of every cache that a language model in it has for itself.
+
+    Example:
+        >>> from langchain_core.caches import InMemoryCache
+        >>> from langchain_core.language_models import FakeListChatModel
+        >>> type(salted(FakeListChatModel(responses=["{}"], cache=InMemoryCache())).bound.cache).__name__
+        'SaltedCache'
+    """
+
+    def salt(model: Any, _: Mapping[str, Any]) -> Any:
+        cache = getattr(model, "cache", None)
+        if isinstance(cache, BaseCache) and not isinstance(cache, SaltedCache):
+            model = model.model_copy(update={"cache": SaltedCache(cache)})
+        return model.bind()
+
+    return _walked(chain, salt)
 
 
 def has_language_model(chain: Any) -> bool:
