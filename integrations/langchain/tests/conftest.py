@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says nothing on a machine that has other work to do.
+settings.register_profile("consilience", deadline=None)
+settings.load_profile("consilience")
 
 
 def pytest_configure(config: pytest.Config) -> None:
