@@ -15,3 +15,4 @@ def pytest_configure(config: pytest.Config) -> None:
     beta = "langchain_core._api.beta_decorator.LangChainBetaWarning"  # loads() and as_tool() are that, since 0.1
     config.addinivalue_line("filterwarnings", f"ignore:.* in beta:{beta}")
     config.addinivalue_line("filterwarnings", "ignore:Core Pydantic V1 functionality isn't compatible:UserWarning")
+    config.addinivalue_line("filterwarnings", "ignore:Pydantic serializer warnings:UserWarning")  # langchain-openai 1.0

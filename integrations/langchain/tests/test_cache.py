@@ -195,3 +195,14 @@ def test_a_fake_that_says_the_same_message_again_is_no_cache() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert VoteRunnable(ScriptedModel(script=[message]), n=3, key="team").invoke("x").value == "a"
+
+
+@both
+def test_a_chain_of_which_only_a_part_is_cached_is_no_copy(mode: str, cache: InMemoryCache) -> None:
+    first = ScriptedModel(script=["summary"])
+    second = ScriptedModel(script=[A], cache=False)
+    first.invoke("x")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = run(VoteRunnable(first | StrOutputParser() | second, n=3, key="team"), mode)
+    assert result.usage["total_tokens"] == 3 * 35

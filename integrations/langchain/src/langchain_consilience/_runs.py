@@ -26,7 +26,7 @@ from langchain_core.outputs import LLMResult
 
 from consilience import Failure, Reply
 
-from ._replies import error_reply_of, finish_reason_of, is_free, reply_of, sentence, source_of, text_of, usage_of
+from ._replies import error_reply_of, finish_reason_of, is_free, reply_of, sentence, source_of, usage_of
 
 __all__ = ["SampleRuns"]
 
@@ -64,7 +64,7 @@ class _Heard:
     usage: Any = None
     finish_reason: str | None = None
     source: str | None = None
-    text: str | None = None
+    said: Reply | None = None
 
 
 class SampleRuns(BaseCallbackHandler):
@@ -75,7 +75,7 @@ class SampleRuns(BaseCallbackHandler):
 
     Attributes:
         started: language model calls begun.
-        hits: replies that came from LangChain's cache; they cost nothing and are no independent samples.
+        copied: whether every reply came from LangChain's cache, so that the sample is a copy of an earlier one.
     """
 
     run_inline = True  # before any other handler, in the event loop itself
@@ -86,8 +86,8 @@ class SampleRuns(BaseCallbackHandler):
         self._heard = _Heard()
 
     @property
-    def hits(self) -> int:
-        return self._heard.hits
+    def copied(self) -> bool:
+        return 0 < self._heard.calls == self._heard.hits
 
     def reply_of(self, output: Any) -> Reply:
         """The reply that is the sample's output."""
@@ -101,10 +101,15 @@ class SampleRuns(BaseCallbackHandler):
         return None if reply is None else self._completed(reply)
 
     def _completed(self, reply: Reply) -> Reply:
+        """The reply with what the models said of themselves, where the chain has dropped it."""
         heard = self._heard
+        if heard.said is not None and _is_blank(reply.content):
+            error = heard.said.error or reply.error  # a refusal says more than the parser that found nothing
+            if reply.content is None:  # parsers of tool calls return that for calls that they cannot read
+                error = error or f"{Failure.EMPTY_REPLY}: the chain returned None"
+            reply = replace(reply, content=reply.content if error is None else heard.said.content, error=error)
         return replace(
             reply,
-            content=heard.text if reply.content is None and reply.error is not None else reply.content,
             usage=heard.usage if heard.calls and (heard.usage or heard.hits) else reply.usage,
             finish_reason=reply.finish_reason or heard.finish_reason,
             source=reply.source or heard.source,
@@ -187,6 +192,10 @@ class SampleRuns(BaseCallbackHandler):
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **details: Any) -> None:
         self._end(run_id)
+        told = error_reply_of(error) if isinstance(error, Exception) else None
+        if told is not None:  # a client that raises instead of returning what it has paid for
+            self._heard.calls += 1
+            self._add(told.usage)
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **details: Any) -> None:
         self._end(run_id)
@@ -197,14 +206,14 @@ class SampleRuns(BaseCallbackHandler):
             self._hear_message(message)
         elif generation is not None:
             info = generation.generation_info or {}
-            self._heard.text = generation.text
+            self._heard.said = Reply(generation.text)
             self._heard.finish_reason = info.get("finish_reason")
             self._add(_tokens_of(response.llm_output))
 
     def _hear_message(self, message: BaseMessage) -> None:
         if is_free(getattr(message, "usage_metadata", None) or {}):
             self._heard.hits += 1
-        self._heard.text = text_of(message)
+        self._heard.said = reply_of(message)
         self._heard.finish_reason = finish_reason_of(message)
         self._heard.source = source_of(message)
         self._add(usage_of(message))
@@ -213,6 +222,10 @@ class SampleRuns(BaseCallbackHandler):
         if usage is not None:
             before = self._heard.usage
             self._heard.usage = usage if before is None else add_usage(_counts(before), _counts(usage))
+
+
+def _is_blank(content: Any) -> bool:
+    return content is None or (isinstance(content, str) and not content.strip())
 
 
 async def _tell_error(runs: list[_OpenRun], handlers: list[BaseCallbackHandler], error: BaseException) -> None:

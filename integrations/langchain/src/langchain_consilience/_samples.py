@@ -103,13 +103,13 @@ class Samples:
         return patch_config(self._config, callbacks=manager), manager
 
     def _landed(self, index: int, runs: SampleRuns, output: Any) -> Reply:
-        if runs.hits or (self._may_hit_unseen and not runs.started):
+        if runs.copied or (self._may_hit_unseen and not runs.started):
             self._copies.add(index)
         return runs.reply_of(output)
 
     def _failed(self, index: int, runs: SampleRuns, error: Exception) -> Reply:
         """The reply that failed; a failure of the call itself is raised, for the core to record."""
-        if runs.hits:
+        if runs.copied:
             self._copies.add(index)
         reply = None if isinstance(error, self._raise_on) else runs.reply_of_error(error)
         if reply is None:
