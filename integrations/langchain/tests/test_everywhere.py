@@ -17,7 +17,7 @@ from langchain_core.prompts import ChatPromptTemplate, HumanMessagePromptTemplat
 from langchain_core.runnables import ConfigurableField, RunnableLambda, RunnablePassthrough, RunnableSequence
 from pydantic import BaseModel
 
-from consilience import AbstainError, ConsensusResult, Tolerance, VoteResult
+from consilience import AbstainError, ConsensusResult, Exact, VoteResult
 from langchain_consilience import AbstainRouter, ConsensusRunnable, TallyRunnable, VoteRunnable
 
 PROMPT = ChatPromptTemplate.from_messages([("human", "Which team? {ticket}")])
@@ -186,7 +186,7 @@ class Ticket(BaseModel):
 def test_a_component_survives_copying(copied: Any) -> None:
     for component in (
         VoteRunnable(PROMPT | fake(), n=2, key=("team",), validator=Ticket, early_stop=True, on_abstain="raise"),
-        ConsensusRunnable(PROMPT | fake(), n=2, schema=Ticket, required=["team"], compare={"x": Tolerance(1)}),
+        ConsensusRunnable(PROMPT | fake(), n=2, schema=Ticket, required=["team"], compare={"team": Exact()}),
         TallyRunnable(key="team"),
         AbstainRouter({"tie": fake()}),
     ):
