@@ -287,3 +287,39 @@ def test_names() -> None:
 
 def test_its_text_shows_what_was_set() -> None:
     assert repr(VoteRunnable(RunnableLambda(len), n=7)) == "VoteRunnable(bound=RunnableLambda(len), n=7)"
+
+
+def test_listeners_and_transform() -> None:
+    seen: list[Any] = []
+    vote = voting().with_listeners(
+        on_start=lambda run: seen.append(run.inputs), on_end=lambda run: seen.append(run.outputs)
+    )
+    assert vote.invoke("x").value == "a"
+    assert len(seen) == 2
+    assert [each.value for each in voting().transform(iter(["x", "y"]))] == ["a"]
+
+    async def collect() -> list[Any]:
+        async def words() -> Any:
+            for each in "xy":
+                yield each
+
+        return [each.value async for each in voting().atransform(words())]
+
+    assert asyncio.run(collect()) == ["a"]
+
+
+def test_components_share_nothing_between_threads_and_loops() -> None:
+    vote = voting(concurrency=3)
+    assert vote.invoke("x") == asyncio.run(vote.ainvoke("x")) == asyncio.run(vote.ainvoke("x"))
+    config: Any = {"max_concurrency": 2}
+    for _ in range(2):  # a limit of an event loop that is closed must not be used again
+        assert len(asyncio.run(vote.abatch(["x"] * 3, config))) == len(vote.batch(["x"] * 3, config)) == 3
+
+
+def test_inside_a_running_event_loop_threads_still_work() -> None:
+    async def main() -> Any:
+        return voting(concurrency=3).invoke("x"), voting().batch(["x", "y"], {"max_concurrency": 2})
+
+    result, results = asyncio.run(main())
+    assert result.value == "a"
+    assert len(results) == 2
