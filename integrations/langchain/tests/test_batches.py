@@ -159,6 +159,21 @@ def test_a_batch_through_a_chain_keeps_the_limit(mode: str) -> None:
     assert model.most_in_flight <= 3
 
 
+@pytest.mark.parametrize("mode", ["invoke", "ainvoke"])
+def test_a_batch_inside_a_function_keeps_the_limit_of_the_chain_around_it(mode: str) -> None:
+    model = ScriptedModel(script=[A], delay=0.005)
+    vote = VoteRunnable(model, n=4, key="team")
+
+    async def abatch(inputs: list[str]) -> Any:
+        return await vote.abatch(inputs)
+
+    chain = RunnableLambda(lambda inputs: vote.batch(inputs), afunc=abatch)
+    config: Any = {"max_concurrency": 3}
+    results = chain.invoke(["x"] * 4, config) if mode == "invoke" else asyncio.run(chain.ainvoke(["x"] * 4, config))
+    assert [each.value for each in results] == ["a"] * 4
+    assert model.most_in_flight <= 3
+
+
 @every_way
 def test_key_words_of_a_batch_go_to_what_is_sampled(mode: str) -> None:
     model = ScriptedModel(script=[A])

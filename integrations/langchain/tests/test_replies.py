@@ -78,6 +78,11 @@ def test_what_is_read_of_an_output(output: Any, content: Any) -> None:
     assert reply.error is None
 
 
+def test_a_chain_may_make_replies_itself() -> None:
+    reply = Reply("{}", confidence=0.5)
+    assert reply_of(reply) is reply
+
+
 def test_none_is_a_failed_sample() -> None:
     assert sample_of(reply_of(None)).code == "empty_reply"
     assert sample_of(reply_of(AIMessage(""))).code == "empty_reply"

@@ -8,23 +8,21 @@ from contextlib import nullcontext
 from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
-from langchain_core.runnables.config import get_config_list
+from langchain_core.runnables.config import ensure_config, get_config_list
 
 __all__ = ["abatch_as_completed", "batch_limits"]
 
 
 def batch_limits(config: RunnableConfig | Sequence[RunnableConfig] | None) -> Mapping[str, Any]:
-    """The config that speaks for a whole batch: the first, as everywhere in LangChain.
+    """The config that speaks for a whole batch: the first, with what a chain around it hands down.
 
     Example:
-        >>> batch_limits([{"max_concurrency": 3}, {}])
-        {'max_concurrency': 3}
+        >>> batch_limits([{"max_concurrency": 3}, {}])["max_concurrency"]
+        3
     """
-    if config is None:
-        return {}
-    if isinstance(config, Mapping):
-        return config
-    return config[0] if config else {}
+    if config is None or isinstance(config, Mapping):
+        return ensure_config(config)
+    return ensure_config(config[0] if config else None)
 
 
 async def abatch_as_completed(

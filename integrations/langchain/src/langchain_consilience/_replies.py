@@ -36,7 +36,7 @@ def reply_of(output: Any) -> Reply:
 
     Args:
         output: what a chain returned: a message, a text, a record (dict, pydantic model, dataclass), the dict of
-            ``with_structured_output(..., include_raw=True)``, or None.
+            ``with_structured_output(..., include_raw=True)``, or None. A ``Reply`` is one already.
 
     Returns:
         The reply: the text of a message, or its tool calls (name and arguments, without ids) if it makes any; the
@@ -51,6 +51,8 @@ def reply_of(output: Any) -> Reply:
         >>> reply_of(AIMessage(content="", tool_calls=[call])).content
         {'name': 'search', 'args': {'q': 'zip'}}
     """
+    if isinstance(output, Reply):
+        return output
     if isinstance(output, BaseMessage):
         return _reply_of_message(output)
     if isinstance(output, Mapping) and set(output) == _INCLUDE_RAW and isinstance(output["raw"], BaseMessage):
