@@ -121,6 +121,16 @@ def test_a_batch_that_stops_early_makes_few_calls_for_nothing(mode: str) -> None
     assert model.calls == 600  # three of five, and not one more
 
 
+@pytest.mark.parametrize("mode", ["batch", "abatch"])
+def test_a_call_that_waits_for_its_turn_is_not_made_once_the_vote_is_settled(mode: str) -> None:
+    model = ScriptedModel(script=[A])
+    vote = VoteRunnable(model, n=5, key="team", early_stop=True, eager=True)
+    results = run(vote, ["x"] * 10, mode, {"max_concurrency": 1})
+    assert all(each.stopped_early for each in results)
+    # A thread may be let in between the third reply and the moment at which the vote takes note of it.
+    assert model.calls == 30 if mode == "abatch" else 30 <= model.calls <= 40
+
+
 @every_way
 def test_exceptions_can_be_returned_in_their_place(mode: str) -> None:
     vote = VoteRunnable(

@@ -15,6 +15,7 @@ from langchain_core.language_models import FakeListLLM
 from langchain_core.messages import AIMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableConfig, RunnableLambda, RunnableParallel
 from langchain_core.tools import tool
 from langchain_core.tracers.base import AsyncBaseTracer, BaseTracer
@@ -444,3 +445,33 @@ def test_threads_of_samples_are_not_those_of_the_caller() -> None:
     threads: set[int] = set()
     VoteRunnable(lambda _: threads.add(threading.get_ident()) or {}, n=3).invoke("x")
     assert threading.get_ident() not in threads
+
+
+@pytest.mark.parametrize("tracer_type", [Threads, Tasks])
+@pytest.mark.parametrize("kind", ["tool", "retriever", "model inside a tool"])
+def test_tools_and_retrievers_that_are_cancelled_leave_no_run_open(kind: str, tracer_type: Any) -> None:
+    model = ScriptedModel(script=[A], delay=60.0)
+
+    @tool
+    async def look_up(ticket: str) -> str:
+        """Looks a ticket up."""
+        if kind == "model inside a tool":
+            await model.ainvoke(ticket)
+        await asyncio.Event().wait()
+        return ticket
+
+    class Shelf(BaseRetriever):
+        def _get_relevant_documents(self, query: str, **kwargs: Any) -> Any:
+            return []
+
+        async def _aget_relevant_documents(self, query: str, **kwargs: Any) -> Any:
+            await asyncio.Event().wait()
+
+    step: Any = Shelf() if kind == "retriever" else look_up
+    tracer = tracer_type()
+    vote = VoteRunnable(RunnableLambda(str) | step, n=2, timeout=0.3)
+    result = asyncio.run(vote.ainvoke("x", {"callbacks": [tracer]}))
+    assert [each.code for each in result.samples] == ["timeout"] * 2
+    assert tracer.open == []
+    kinds = [run.run_type for run in tracer.runs.values()]
+    assert kinds.count("retriever" if kind == "retriever" else "tool") == 2
