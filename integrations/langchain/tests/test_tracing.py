@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import operator
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 import pytest
@@ -312,29 +314,36 @@ def deep_chain(delay: float) -> Any:
     return PROMPT | both_ways
 
 
+def cancel_a_vote(tracer: Any, is_time: Callable[[int], bool]) -> None:
+    """Cancel a vote whose models hang, in the turn of the event loop for which ``is_time`` says so."""
+
+    async def main() -> None:
+        vote = VoteRunnable(deep_chain(600.0), n=2, key="team")
+        task = asyncio.create_task(vote.ainvoke({"ticket": "x"}, {"callbacks": [tracer]}))
+        turn = 0
+        while not is_time(turn):
+            await asyncio.sleep(0)
+            turn += 1
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize("tracer_type", [Threads, Tasks])
 def test_sixty_points_of_cancellation_leave_no_run_open(tracer_type: Any) -> None:
-    """Cancelled after 1, 2, … 60 steps of the event loop: whatever a vote has begun by then has ended afterwards."""
-    reached = 0
-    for steps in range(1, 61):
+    """After 1, 2, … 43 turns of the event loop, and when 1, 2, … 17 runs have begun, which are all that there are."""
+    turns = [partial(operator.le, turn) for turn in range(1, 44)]
+    for point in [*turns, *range(1, 18)]:
         tracer = tracer_type()
-
-        async def main(tracer: Any = tracer, steps: int = steps) -> None:
-            vote = VoteRunnable(deep_chain(60.0), n=2, key="team")
-            task = asyncio.create_task(vote.ainvoke({"ticket": "x"}, {"callbacks": [tracer]}))
-            for _ in range(steps):
-                await asyncio.sleep(0)
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-            for _ in range(5):  # executor threads of a plain tracer may be about to tell a start
-                await asyncio.sleep(0)
-
-        asyncio.run(main())
+        is_time = point if callable(point) else lambda _, least=point, runs=tracer.runs: len(runs) >= least
+        cancel_a_vote(tracer, is_time)
         below = [run.name for run in tracer.runs.values() if run.parent_run_id and run.id not in tracer.ended]
-        assert below == [], f"cancelled after {steps} steps"
-        reached = max(reached, len(tracer.runs))
-    assert reached > 10
+        assert below == [], f"cancelled at {point}"
+    assert len(tracer.runs) == 17
 
 
 @pytest.mark.parametrize("tracer_type", [Threads, Tasks])

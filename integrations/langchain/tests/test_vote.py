@@ -199,6 +199,9 @@ def test_a_chain_that_breaks_behind_the_model_keeps_text_and_tokens(mode: str) -
     def broken(message: AIMessage) -> Any:
         raise KeyError("team")
 
+    silent = run(VoteRunnable(FakeListChatModel(responses=[A]) | broken, n=2), "x", mode)  # about its tokens
+    assert [each.error for each in silent.samples] == ["sampler_error: KeyError: 'team'"] * 2
+    assert silent.samples[0].raw.content == A
     result = run(VoteRunnable(ScriptedModel(script=[A]) | broken, n=2), "x", mode)
     assert [each.error for each in result.samples] == ["sampler_error: KeyError: 'team'"] * 2
     assert result.samples[0].raw.content == A

@@ -94,9 +94,9 @@ class SampleRuns(BaseCallbackHandler):
         return self._completed(reply_of(output))
 
     def reply_of_error(self, error: Exception) -> Reply | None:
-        """The reply that failed with ``error``; None if a call failed and no reply has been paid for."""
+        """The reply that failed with ``error``; None if no model has replied, so that the call itself has failed."""
         reply = error_reply_of(error)
-        if reply is None and self._heard.usage is not None:
+        if reply is None and self._heard.said is not None:
             reply = Reply(None, error=sentence(Failure.SAMPLER_ERROR, error))
         return None if reply is None else self._completed(reply)
 

@@ -70,7 +70,7 @@ class SampledRunnable(DecidingRunnable):
     # Running
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
-        """Sample once more and decide. Key words go to what is sampled.
+        """Run the chain n times and decide. Key words go to the chain.
 
         Raises:
             AbstainError: there is no decision, and ``on_abstain`` is "raise".
