@@ -5,12 +5,14 @@ from __future__ import annotations
 import warnings
 from typing import Any, ClassVar, Literal
 
-from consilience import ConsensusResult, ConsensusSettings, aconsensus, consensus, default_conflict_resolver
+from consilience import ConsensusResult, ConsensusSettings, aconsensus, consensus
 
 from ._sampled import SampledRunnable
 from ._samples import Samples
 
 __all__ = ["ConsensusRunnable"]
+
+_CONFLICT_RESOLVER = ConsensusSettings().conflict_resolver  # whatever the core's default is
 
 with warnings.catch_warnings():
     # Pydantic warns that ``schema`` hides a method of its own that it deprecated long ago; the option has that name.
@@ -56,7 +58,7 @@ with warnings.catch_warnings():
         one_vote_per_source: bool = False
         min_confidence: float = 0.0
         required: Any = ()
-        conflict_resolver: Any = default_conflict_resolver
+        conflict_resolver: Any = _CONFLICT_RESOLVER
         compare: Any = None
         weights: Any = "trust"
         constraints: Any = ()
