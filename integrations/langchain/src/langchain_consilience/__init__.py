@@ -8,10 +8,38 @@ What is sampled is the first argument. Without a decision there is a result with
 branch that takes over (``on_abstain=``, ``AbstainRouter``).
 """
 
+from typing import TYPE_CHECKING, Any
+
 from ._cache import CachedSamplesWarning
 from ._consensus import ConsensusRunnable
 from ._router import AbstainRouter
 from ._tally import TallyRunnable
 from ._vote import VoteRunnable
 
-__all__ = ["AbstainRouter", "CachedSamplesWarning", "ConsensusRunnable", "TallyRunnable", "VoteRunnable"]
+if TYPE_CHECKING:
+    from ._middleware import ConsensusMiddleware, VoteMiddleware
+
+__all__ = [
+    "AbstainRouter",
+    "CachedSamplesWarning",
+    "ConsensusMiddleware",
+    "ConsensusRunnable",
+    "TallyRunnable",
+    "VoteMiddleware",
+    "VoteRunnable",
+]
+
+_FOR_AGENTS = ("ConsensusMiddleware", "VoteMiddleware")
+
+
+def __getattr__(name: str) -> Any:
+    """Import what needs the extra ``agents`` when it is asked for: langchain itself is no dependency, and heavy."""
+    if name not in _FOR_AGENTS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        from . import _middleware
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("langchain", "langgraph"):
+            raise
+        raise ImportError(f'{name} needs langchain: pip install "langchain-consilience[agents]"') from error
+    return getattr(_middleware, name)
