@@ -1,0 +1,625 @@
+"""Votes and consensus inside agents made by ``create_agent``."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
+from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
+from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.runnables import RunnableLambda
+from langchain_core.tools import tool
+from langchain_core.tracers import BaseTracer
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.errors import GraphInterrupt
+from langgraph.types import Command, interrupt
+from pydantic import BaseModel
+
+from consilience import AbstainError, SettingsError, VoteResult, VoteSettings, tally
+from langchain_consilience import ConsensusMiddleware, VoteMiddleware
+from langchain_consilience._agent_state import stored
+
+from .agents import RUNS, ScriptedModel, in_order, tool_call
+
+USAGE: Any = {"input_tokens": 30, "output_tokens": 5, "total_tokens": 35}
+
+both_ways = pytest.mark.parametrize("run", RUNS)
+Run = Callable[..., dict[str, Any]]
+
+
+class Ticket(BaseModel):
+    team: str
+    urgent: bool = False
+
+
+@pytest.fixture
+def refunds() -> list[int]:
+    """The orders that were refunded."""
+    return []
+
+
+@pytest.fixture
+def refund(refunds: list[int]) -> Any:
+    @tool
+    def refund(order: int) -> str:
+        """Refund an order."""
+        refunds.append(order)
+        return f"refunded {order}"
+
+    return refund
+
+
+def contents(state: dict[str, Any]) -> list[Any]:
+    return [
+        [(call["name"], call["args"]) for call in each.tool_calls] if getattr(each, "tool_calls", None) else each.text
+        for each in state["messages"]
+    ]
+
+
+def restored(state: dict[str, Any]) -> VoteResult:
+    return VoteResult.from_json(json.dumps(state["vote"]))
+
+
+@both_ways
+def test_the_tool_call_that_most_samples_make_is_made_once(run: Run, refund: Any, refunds: list[int]) -> None:
+    model = ScriptedModel(
+        steps=[
+            [tool_call("refund", "0", order=1), tool_call("refund", "1", order=2), tool_call("refund", "2", order=1)],
+            ["Done.", "Done.", "I did it."],
+        ]
+    )
+    agent = create_agent(model, [refund], middleware=[VoteMiddleware(n=3)])
+    state = run(agent, "I was charged twice.")
+    assert refunds == [1]
+    assert contents(state) == ["I was charged twice.", [("refund", {"order": 1})], "refunded 1", "Done."]
+    assert Counter(call["step"] for call in model.calls) == {0: 3, 1: 3}
+    vote = restored(state)
+    assert vote.detail == '{"args":{"text":"Done."},"name":null} won with 2 of 3 votes'
+
+
+@both_ways
+def test_the_vote_in_the_state_is_that_of_the_core(run: Run, refund: Any) -> None:
+    calls = [tool_call("refund", order=each) for each in (1, 2, 1, 1)]
+    model = ScriptedModel(steps=[calls, ["Done."] * 4])
+    agent = create_agent(model, [refund], middleware=[VoteMiddleware(n=4)])
+    votes = []
+    for update in agent.stream({"messages": [("user", "x")]}, stream_mode="values"):
+        if "vote" in update and update["vote"] not in votes:
+            votes.append(update["vote"])
+    records = [{"name": "refund", "args": {"order": each}} for each in (1, 2, 1, 1)]
+    expected = tally(records)
+    found = VoteResult.from_json(json.dumps(votes[0]))
+    assert (found.value, found.counts, found.agreement) == (expected.value, expected.counts, expected.agreement)
+    assert [each.record for each in found.samples] == records
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.sampled_from([1, 2, 3, None]), min_size=1, max_size=6))
+def test_random_steps_end_as_the_core_decides(orders: list[int | None]) -> None:
+    made: list[int] = []
+
+    @tool
+    def refund(order: int) -> str:
+        """Refund an order."""
+        made.append(order)
+        return "ok"
+
+    replies: list[Any] = [RuntimeError("down") if each is None else tool_call("refund", order=each) for each in orders]
+    model = ScriptedModel(steps=[replies, ["Done."] * len(orders)])
+    agent = create_agent(model, [refund], middleware=[VoteMiddleware(n=len(orders))])
+    state = agent.invoke({"messages": [("user", "x")]})
+    expected = tally([each if isinstance(each, Exception) else each.tool_calls[0]["args"] for each in replies])
+    assert made == ([] if expected.abstained else [expected.value["order"]])
+    assert (len(state["messages"]) == 2) is expected.abstained
+    if expected.abstained:
+        assert state["vote"]["reason"] == expected.reason
+
+
+@both_ways
+def test_without_a_decision_no_tool_is_called_and_the_agent_says_why(run: Run, refund: Any, refunds: list[int]) -> None:
+    model = ScriptedModel(steps=[[tool_call("refund", order=1), tool_call("refund", order=2)]])
+    state = run(create_agent(model, [refund], middleware=[VoteMiddleware(n=2)]), "x")
+    assert refunds == []
+    assert contents(state)[1:] == ["No answer was agreed on: tie: 2 answers have 1 vote each"]
+    assert (state["vote"]["abstained"], state["vote"]["reason"]) == (True, "tie")
+    assert len(model.calls) == 2
+
+
+class Watching(AgentMiddleware):
+    """Other middleware with a node of its own after the model."""
+
+    def after_model(self, state: Any, runtime: Any) -> None:
+        return None
+
+
+@both_ways
+@pytest.mark.parametrize("others_first", [True, False])
+def test_an_abstention_ends_an_agent_that_must_return_a_record(run: Run, others_first: bool) -> None:
+    replies = [tool_call("Ticket", team=each) for each in ("billing", "shipping")]
+    model = ScriptedModel(steps=[replies] * 3)
+    middleware = [Watching(), VoteMiddleware(n=2)] if others_first else [VoteMiddleware(n=2), Watching()]
+    agent = create_agent(model, response_format=ToolStrategy(Ticket), middleware=middleware)
+    state = run(agent, "x")
+    assert len(model.calls) == 2
+    assert state.get("structured_response") is None
+    assert state["vote"]["reason"] == "tie"
+
+
+@both_ways
+def test_an_agent_can_go_on_after_an_abstention(run: Run) -> None:
+    model = ScriptedModel(steps=[["a", "b"], ["c", "c"]])
+    agent = create_agent(model, middleware=[VoteMiddleware(n=2)], checkpointer=InMemorySaver())
+    thread = {"configurable": {"thread_id": "1"}}
+    assert run(agent, "first", thread)["vote"]["abstained"]
+    state = run(agent, "second", thread)
+    assert not state["vote"]["abstained"]
+    assert contents(state)[-1] == "c"
+
+
+@both_ways
+def test_an_abstention_can_be_raised(run: Run) -> None:
+    model = ScriptedModel(steps=[["a", "b"]])
+    agent = create_agent(model, middleware=[VoteMiddleware(n=2, on_abstain="raise")])
+    with pytest.raises(
+        AbstainError, match=r"^the agent's step abstained \(tie\): tie: 2 answers have 1 vote each"
+    ) as caught:
+        run(agent, "x")
+    assert caught.value.result.num_samples == 2
+
+
+@both_ways
+def test_another_model_can_be_asked_instead(run: Run, refund: Any, refunds: list[int]) -> None:
+    model = ScriptedModel(steps=[[tool_call("refund", order=1), tool_call("refund", order=2)], ["Done."] * 2])
+    stronger = ScriptedModel(steps=[[tool_call("refund", order=3)]])
+    agent = create_agent(model, [refund], middleware=[VoteMiddleware(n=2, on_abstain=stronger)])
+    state = run(agent, "x")
+    assert refunds == [3]
+    assert len(stronger.calls) == 1
+    assert contents(state)[-1] == "Done."
+
+
+@both_ways
+@pytest.mark.parametrize("answer", [lambda given: given["result"].reason, lambda given: AIMessage("tie")])
+def test_a_runnable_can_take_over(run: Run, answer: Any) -> None:
+    seen: list[Any] = []
+
+    def branch(given: Any) -> Any:
+        seen.append(given)
+        return answer(given)
+
+    agent = create_agent(
+        ScriptedModel(steps=[["a", "b"]]), middleware=[VoteMiddleware(n=2, on_abstain=RunnableLambda(branch))]
+    )
+    assert contents(run(agent, "x")) == ["x", "tie"]
+    assert [each["input"][0].text for each in seen] == ["x"]
+    assert isinstance(seen[0]["result"], VoteResult)
+
+
+@both_ways
+def test_what_takes_over_must_return_a_message(run: Run) -> None:
+    agent = create_agent(ScriptedModel(steps=[["a", "b"]]), middleware=[VoteMiddleware(n=2, on_abstain=lambda _: 3)])
+    with pytest.raises(TypeError, match="on_abstain must return an AIMessage, a str or a ModelResponse, got int"):
+        run(agent, "x")
+
+
+@both_ways
+def test_failed_calls_are_failed_samples(run: Run) -> None:
+    model = ScriptedModel(steps=[["a", ConnectionError("reset"), "a", AIMessage("", response_metadata={"x": 1})]])
+    state = run(create_agent(model, middleware=[VoteMiddleware(n=4)]), "x")
+    assert contents(state)[-1] == "a"
+    assert [each.code for each in restored(state).samples] == [None, "sampler_error", None, "empty_reply"]
+
+
+@both_ways
+def test_an_outage_is_an_abstention_that_names_it(run: Run) -> None:
+    model = ScriptedModel(steps=[[ConnectionError("reset")] * 3])
+    state = run(create_agent(model, middleware=[VoteMiddleware(n=3)]), "x")
+    assert "ConnectionError: reset" in contents(state)[-1]
+
+
+@both_ways
+def test_a_reply_that_was_cut_off_is_no_vote(run: Run) -> None:
+    cut = AIMessage("Bern is the ca", response_metadata={"finish_reason": "length"})
+    state = run(create_agent(ScriptedModel(steps=[[cut, cut, "Bern"]]), middleware=[VoteMiddleware(n=3)]), "x")
+    assert [each.code for each in restored(state).samples] == ["truncated", "truncated", None]
+    assert state["vote"]["reason"] == "too_few_valid"
+
+
+@both_ways
+def test_words_are_compared_as_words_and_records_as_records(run: Run) -> None:
+    model = ScriptedModel(steps=[['{"a": 1}', 'Sure: {"a":1}', "It is [1]."]])
+    vote = restored(run(create_agent(model, middleware=[VoteMiddleware(n=3)]), "x"))
+    assert vote.counts == (({"a": 1}, 2), ({"name": None, "args": {"text": "It is [1]."}}, 1))
+
+
+@both_ways
+def test_a_vote_on_the_tool_alone_lets_words_differ(run: Run, refund: Any, refunds: list[int]) -> None:
+    model = ScriptedModel(steps=[[tool_call("refund", order=1), "Which order?", "What order do you mean?"]])
+    state = run(create_agent(model, [refund], middleware=[VoteMiddleware(n=3, key="name")]), "x")
+    assert refunds == []
+    assert contents(state)[-1] == "Which order?"
+    assert restored(state).counts == ((None, 2), ("refund", 1))
+
+
+@both_ways
+@pytest.mark.parametrize("strategy", [ToolStrategy, ProviderStrategy])
+def test_structured_responses_are_voted_on_and_the_winner_is_whole(run: Run, strategy: Any) -> None:
+    teams = ["shipping", "billing", "billing"]
+    as_text = [json.dumps({"team": each}) for each in teams]
+    replies = [tool_call("Ticket", team=each) for each in teams] if strategy is ToolStrategy else as_text
+    agent = create_agent(
+        ScriptedModel(steps=[replies]), response_format=strategy(Ticket), middleware=[VoteMiddleware(n=3, key="team")]
+    )
+    state = run(agent, "x")
+    assert state["structured_response"] == Ticket(team="billing")
+    assert restored(state).value == "billing"
+
+
+@both_ways
+@pytest.mark.parametrize("handle_errors", [True, False])
+def test_structured_output_that_does_not_fit_is_a_failed_sample(run: Run, handle_errors: bool) -> None:
+    good, bad = tool_call("Ticket", team="billing"), tool_call("Ticket", tame="billing")
+    agent = create_agent(
+        ScriptedModel(steps=[[good, bad, good]]),
+        response_format=ToolStrategy(Ticket, handle_errors=handle_errors),
+        middleware=[VoteMiddleware(n=3)],
+    )
+    state = run(agent, "x")
+    assert state["structured_response"] == Ticket(team="billing")
+    failed = restored(state).samples[1]
+    assert failed.code == "invalid"
+    assert "Ticket" in str(failed.error)
+
+
+class Asking(AgentMiddleware):
+    """Middleware that asks a human before each call of the model."""
+
+    def wrap_model_call(self, request: Any, handler: Any) -> Any:
+        answer = interrupt("may I?")
+        return AIMessage(answer)
+
+    async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+        answer = interrupt("may I?")
+        return AIMessage(answer)
+
+
+@both_ways
+def test_an_interrupt_inside_a_sample_pauses_the_agent_and_is_no_failed_sample(run: Run) -> None:
+    agent = create_agent(
+        ScriptedModel(steps=[["a"]]),
+        middleware=[VoteMiddleware(n=3, concurrency=1), Asking()],
+        checkpointer=InMemorySaver(),
+    )
+    thread = {"configurable": {"thread_id": "1"}}
+    state = run(agent, "x", thread)
+    assert [each.value for each in state["__interrupt__"]] == ["may I?"]
+    for _ in range(3):  # each sample asks
+        state = run(agent, Command(resume="yes"), thread)
+    assert contents(state) == ["x", "yes"]
+
+
+def test_an_interrupt_is_an_exception_and_still_passes() -> None:
+    assert issubclass(GraphInterrupt, Exception)
+    request = _request(ScriptedModel(steps=[]))
+
+    def handler(_: Any) -> Any:
+        raise GraphInterrupt(())
+
+    with pytest.raises(GraphInterrupt):
+        VoteMiddleware(n=2).wrap_model_call(request, handler)
+
+
+def _request(model: Any) -> Any:
+    from langchain.agents.middleware.types import ModelRequest
+
+    fields: dict[str, Any] = {"system_prompt": None, "tool_choice": None, "tools": [], "response_format": None}
+    return ModelRequest(model=model, messages=[HumanMessage("x")], state={"messages": []}, runtime=None, **fields)
+
+
+class Runs(BaseTracer):
+    """Every run of a trace."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.roots: list[Any] = []
+
+    def _persist_run(self, run: Any) -> None:
+        self.roots.append(run)
+
+    def walk(self) -> Iterator[Any]:
+        pending = list(self.roots)
+        while pending:
+            run = pending.pop()
+            yield run
+            pending.extend(run.child_runs)
+
+
+@both_ways
+def test_every_sample_is_a_child_run_of_the_vote(run: Run) -> None:
+    tracer = Runs()
+    agent = create_agent(ScriptedModel(steps=[["a"] * 4]), middleware=[VoteMiddleware(n=4)])
+    run(agent, "x", {"callbacks": [tracer]})
+    [vote] = [each for each in tracer.walk() if each.name == "VoteMiddleware" and each.run_type == "chain"]
+    assert sorted(tag for each in vote.child_runs for tag in each.tags if tag.startswith("sample:")) == [
+        f"sample:{index}" for index in range(4)
+    ]
+    assert [[below.run_type for below in each.child_runs] for each in vote.child_runs] == [["llm"]] * 4
+    assert all(each.end_time is not None for each in tracer.walk())
+
+
+def streamed(run: Run, agent: Any) -> list[Any]:
+    given = {"messages": [("user", "x")]}
+    if run is in_order:
+        return list(agent.stream(given, stream_mode="messages"))
+
+    async def collect() -> list[Any]:
+        return [each async for each in agent.astream(given, stream_mode="messages")]
+
+    return asyncio.run(collect())
+
+
+@both_ways
+def test_no_token_of_a_sample_is_streamed_and_the_winner_is_once(run: Run) -> None:
+    model = GenericFakeChatModel(messages=iter([AIMessage("Bern is it")] * 3))
+    found = streamed(run, create_agent(model, middleware=[VoteMiddleware(n=3)]))
+    assert [message.text for message, _ in found] == ["Bern is it"]
+    plain = GenericFakeChatModel(messages=iter([AIMessage("Bern is it")]))
+    assert len(streamed(run, create_agent(plain))) > 1, "without the vote, tokens are streamed"
+
+
+@both_ways
+def test_seeds_reach_the_model(run: Run) -> None:
+    model = ScriptedModel(steps=[["a"] * 3])
+    run(create_agent(model, middleware=[VoteMiddleware(n=3, vary="seed")]), "x")
+    assert sorted((call["sample"], call["seed"]) for call in model.calls) == [(0, 0), (1, 1), (2, 2)]
+
+
+@both_ways
+def test_usage_is_summed_once(run: Run) -> None:
+    model = ScriptedModel(steps=[[AIMessage(each, usage_metadata=USAGE) for each in ("a", "a", "b")]])
+    state = run(create_agent(model, middleware=[VoteMiddleware(n=3)]), "x")
+    assert state["vote"]["usage"]["total_tokens"] == 3 * 35
+
+
+@both_ways
+def test_early_stop_saves_calls(run: Run) -> None:
+    model = ScriptedModel(steps=[["a"] * 9])
+    state = run(create_agent(model, middleware=[VoteMiddleware(n=9, early_stop=True, concurrency=1)]), "x")
+    assert len(model.calls) == state["vote"]["n_planned"] - 4 == 5
+
+
+@both_ways
+def test_a_vote_survives_a_checkpoint_that_allows_nothing_but_plain_values(
+    run: Run, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    huge = 10**40
+    model = ScriptedModel(steps=[['{"a": 1}', '{"a": 1}', '{"a": %d}' % huge, '{"a": "\\ud800"}']])
+    saver = InMemorySaver()
+    agent = create_agent(model, middleware=[VoteMiddleware(n=4)], checkpointer=saver)
+    thread = {"configurable": {"thread_id": "1"}}
+    run(agent, "x", thread)
+    kept = agent.get_state(thread).values
+    assert restored(kept).value == {"a": 1}
+    assert [each.record for each in restored(kept).samples][2] == {"a": str(huge)}
+    assert not caplog.records, "nothing was said about types that will be blocked"
+
+
+@pytest.mark.parametrize("value", [2**64, -(2**63) - 1, 10**50])
+def test_what_a_checkpoint_cannot_hold_becomes_text(value: int) -> None:
+    assert stored({"a": [value, True, 1.5, None]}) == {"a": [str(value), True, 1.5, None]}
+
+
+@pytest.mark.parametrize("value", [2**64 - 1, -(2**63), 0])
+def test_other_numbers_stay(value: int) -> None:
+    assert stored({"a": value}) == {"a": value}
+
+
+def test_other_middleware_may_wrap_it(refund: Any) -> None:
+    class Retrying(AgentMiddleware):
+        def wrap_model_call(self, request: Any, handler: Any) -> Any:
+            handler(request)
+            return handler(request)
+
+    model = ScriptedModel(steps=[["a"] * 2])
+    agent = create_agent(model, middleware=[Retrying(), VoteMiddleware(n=2)])
+    state = in_order(agent, "x")
+    assert contents(state) == ["x", "a"]
+    assert len(model.calls) == 4
+    assert state["vote"]["value"]["args"] == {"text": "a"}
+
+
+@pytest.mark.parametrize("middleware", [VoteMiddleware, ConsensusMiddleware])
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"N": 3}, TypeError, "Middleware() got an unexpected keyword argument 'N'; did you mean 'n'"),
+        ({"bound": None}, TypeError, "unexpected keyword argument 'bound'"),
+        ({"output": "value"}, TypeError, "unexpected keyword argument 'output'"),
+        ({"n": 0}, SettingsError, "n must be an int of at least 1, got 0"),
+        ({"on_abstain": "rase"}, SettingsError, "on_abstain must be"),
+        ({"vary": "sed"}, SettingsError, "vary must be"),
+        ({"settings": 3}, TypeError, "settings must be a"),
+    ],
+)
+def test_wrong_arguments_are_told_at_construction(middleware: Any, options: Any, error: Any, message: str) -> None:
+    with pytest.raises(error) as caught:
+        middleware(**options)
+    assert message in str(caught.value)
+
+
+def test_settings_and_key_words_are_the_same() -> None:
+    assert (
+        VoteMiddleware(settings=VoteSettings(n=3, key="a")).settings
+        == VoteMiddleware(n=3, key="a", concurrency=1).settings
+    )
+    assert VoteMiddleware(settings=VoteSettings(n=3), n=7).settings.n == 7
+
+
+# Consensus
+
+
+ORDERS = [("Bern", 2), ("Bonn", 2), ("Bern", 3)]
+
+
+class Order(BaseModel):
+    to: str
+    qty: int
+
+
+@dataclass
+class PlainOrder:
+    to: str
+    qty: int
+
+
+@both_ways
+@pytest.mark.parametrize("schema", [Order, PlainOrder])
+@pytest.mark.parametrize("strategy", [ToolStrategy, ProviderStrategy])
+def test_structured_responses_are_merged_field_by_field(run: Run, schema: Any, strategy: Any) -> None:
+    records = [{"to": to, "qty": qty} for to, qty in ORDERS]
+    replies = (
+        [tool_call(schema.__name__, **each) for each in records]
+        if strategy is ToolStrategy
+        else [json.dumps(each) for each in records]
+    )
+    agent = create_agent(
+        ScriptedModel(steps=[replies]), response_format=strategy(schema), middleware=[ConsensusMiddleware(n=3)]
+    )
+    state = run(agent, "Two mugs to Bern.")
+    assert state["structured_response"] == schema(to="Bern", qty=2)
+    assert json.loads(contents(state)[-1]) == {"to": "Bern", "qty": 2}
+    assert state["consensus"]["abstained"] is False
+    assert {each["path"]: each["candidates"] for each in state["consensus"]["review"]} == {
+        "to": ["Bern", "Bonn"],
+        "qty": [2, 3],
+    }
+
+
+@both_ways
+def test_a_record_in_the_text_is_merged_too(run: Run) -> None:
+    replies = [json.dumps({"to": to, "qty": qty}) for to, qty in ORDERS]
+    state = run(create_agent(ScriptedModel(steps=[replies]), middleware=[ConsensusMiddleware(n=3)]), "x")
+    assert json.loads(contents(state)[-1]) == {"to": "Bern", "qty": 2}
+
+
+@both_ways
+def test_tool_calls_on_the_way_are_voted_on_whole(run: Run, refund: Any, refunds: list[int]) -> None:
+    model = ScriptedModel(
+        steps=[
+            [tool_call("refund", order=1), tool_call("refund", order=2), tool_call("refund", order=1), "Hm."],
+            [tool_call("Order", to=to, qty=qty) for to, qty in [*ORDERS, ("Bern", 2)]],
+        ]
+    )
+    agent = create_agent(model, [refund], response_format=ToolStrategy(Order), middleware=[ConsensusMiddleware(n=4)])
+    state = run(agent, "x")
+    assert refunds == [1]
+    assert state["structured_response"] == Order(to="Bern", qty=2)
+    assert state["vote"]["value"] == {"name": "refund", "args": {"order": 1}}
+    assert [each["raw"] if "raw" in each else each["reply"]["content"] for each in state["vote"]["samples"]][-1] == {
+        "name": None,
+        "args": {"text": "Hm."},
+    }
+
+
+@both_ways
+def test_a_step_without_a_decision_on_the_way_ends_the_agent(run: Run, refund: Any, refunds: list[int]) -> None:
+    model = ScriptedModel(steps=[[tool_call("refund", order=each) for each in (1, 2)]])
+    agent = create_agent(model, [refund], response_format=ToolStrategy(Order), middleware=[ConsensusMiddleware(n=2)])
+    state = run(agent, "x")
+    assert refunds == []
+    assert len(model.calls) == 2
+    assert state["vote"]["reason"] == "tie"
+
+
+@both_ways
+@pytest.mark.parametrize("policy", ["return", "raise"])
+def test_a_field_that_nobody_agrees_on_is_an_abstention(run: Run, policy: str) -> None:
+    replies = [tool_call("Order", to="Bern", qty=each) for each in (1, 2, 3)]
+    agent = create_agent(
+        ScriptedModel(steps=[replies]),
+        response_format=ToolStrategy(Order),
+        middleware=[ConsensusMiddleware(n=3, on_abstain=policy)],
+    )
+    if policy == "raise":
+        with pytest.raises(AbstainError, match=r"abstained \(incomplete\)"):
+            run(agent, "x")
+        return
+    state = run(agent, "x")
+    assert state.get("structured_response") is None
+    assert state["consensus"]["reason"] == "incomplete"
+    assert state["consensus"]["value"] == {"to": "Bern"}
+
+
+@both_ways
+@pytest.mark.parametrize("policy", ["return", "raise"])
+def test_a_merged_record_that_does_not_fit_a_dataclass_is_an_abstention(run: Run, policy: str) -> None:
+    replies = [tool_call("PlainOrder", to="Bern", qty=each) for each in (1, 2, 3)]
+    agent = create_agent(
+        ScriptedModel(steps=[replies]),
+        response_format=ToolStrategy(PlainOrder),
+        middleware=[ConsensusMiddleware(n=3, on_abstain=policy)],
+    )
+    if policy == "raise":
+        with pytest.raises(AbstainError, match="does not fit the response_format"):
+            run(agent, "x")
+        return
+    state = run(agent, "x")
+    assert "does not fit the response_format" in contents(state)[-1]
+    assert state["consensus"]["abstained"]
+
+
+def test_a_union_of_schemas_is_refused_before_the_first_call() -> None:
+    model = ScriptedModel(steps=[[]])
+    agent = create_agent(model, response_format=ToolStrategy(Order | Ticket), middleware=[ConsensusMiddleware(n=3)])
+    with pytest.raises(TypeError, match="merges records of one schema"):
+        in_order(agent, "x")
+    assert model.calls == []
+
+
+def test_actions_take_settings() -> None:
+    strict = VoteSettings(min_agreement=1.0)
+    model = ScriptedModel(steps=[["a", "a", "b"]])
+    state = in_order(create_agent(model, middleware=[ConsensusMiddleware(n=3, actions=strict)]), "x")
+    assert state["vote"]["reason"] == "low_agreement"
+    with pytest.raises(TypeError, match="actions must be a VoteSettings or None, got dict"):
+        ConsensusMiddleware(actions={})  # type: ignore[arg-type]
+
+
+# Packaging
+
+
+def python(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    return done.stdout + done.stderr
+
+
+def test_without_langchain_the_package_works_and_the_middleware_says_what_to_install() -> None:
+    said = python(
+        "import sys; sys.modules['langchain'] = None\n"
+        "import langchain_consilience\n"
+        "from langchain_consilience import VoteRunnable\n"
+        "try:\n    from langchain_consilience import VoteMiddleware\n"
+        "except ImportError as error:\n    print(error)\n"
+    )
+    assert said == 'VoteMiddleware needs langchain: pip install "langchain-consilience[agents]"\n'
+
+
+def test_importing_the_package_imports_no_agents() -> None:
+    said = python(
+        "import sys, langchain_consilience\n"
+        "print([name for name in ('langchain', 'langgraph') if name in sys.modules])\n"
+        "print(hasattr(langchain_consilience, 'VoteMiddlewear'))"
+    )
+    assert said == "[]\nFalse\n"
