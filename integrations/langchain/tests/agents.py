@@ -1,4 +1,4 @@
-"""Agents for tests: a chat model that knows which sample it is, and one way to run an agent in threads and in asyncio."""
+"""Agents for tests: a chat model that knows which sample it is, and ways to run an agent in threads and in asyncio."""
 
 from __future__ import annotations
 

@@ -85,6 +85,7 @@ def test_the_tool_call_that_most_samples_make_is_made_once(run: Run, refund: Any
     assert refunds == [1]
     assert contents(state) == ["I was charged twice.", [("refund", {"order": 1})], "refunded 1", "Done."]
     assert Counter(call["step"] for call in model.calls) == {0: 3, 1: 3}
+    assert not any(each.response_metadata.keys() & {"consilience_decision"} for each in state["messages"])
     vote = restored(state)
     assert vote.detail == '{"args":{"text":"Done."},"name":null} won with 2 of 3 votes'
 
