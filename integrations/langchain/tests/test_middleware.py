@@ -8,15 +8,19 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
+from benchmarks.langchain import Load
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware
 from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
+from langchain_core.caches import InMemoryCache
+from langchain_core.globals import set_llm_cache
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableLambda
@@ -28,8 +32,9 @@ from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 
 from consilience import AbstainError, SettingsError, VoteResult, VoteSettings, tally
-from langchain_consilience import ConsensusMiddleware, VoteMiddleware
+from langchain_consilience import CachedSamplesWarning, ConsensusMiddleware, VoteMiddleware, VoteRunnable
 from langchain_consilience._agent_state import stored
+from langchain_consilience._steps import ModelStep
 
 from .agents import RUNS, ScriptedModel, in_order, tool_call
 
@@ -335,6 +340,11 @@ class Runs(BaseTracer):
     def __init__(self) -> None:
         super().__init__()
         self.roots: list[Any] = []
+        self.started: list[Any] = []
+
+    def _start_trace(self, run: Any) -> None:
+        super()._start_trace(run)
+        self.started.append(run)
 
     def _persist_run(self, run: Any) -> None:
         self.roots.append(run)
@@ -441,6 +451,115 @@ def test_other_middleware_may_wrap_it(refund: Any) -> None:
     assert state["vote"]["value"]["args"] == {"text": "a"}
 
 
+@both_ways
+def test_exceptions_that_every_call_would_meet_can_be_raised(run: Run) -> None:
+    model = ScriptedModel(steps=[[PermissionError("wrong key")] * 3])
+    with pytest.raises(PermissionError, match="wrong key"):
+        run(create_agent(model, middleware=[VoteMiddleware(n=3, raise_on=PermissionError)]), "x")
+
+
+@both_ways
+def test_a_human_can_be_asked_where_the_samples_disagree(run: Run, refund: Any, refunds: list[int]) -> None:
+    def ask(given: Any) -> str:
+        return str(interrupt(given["result"].detail))
+
+    model = ScriptedModel(steps=[[tool_call("refund", order=each) for each in (1, 2)]])
+    middleware = VoteMiddleware(n=2, on_abstain=RunnableLambda(ask))
+    agent = create_agent(model, [refund], middleware=[middleware], checkpointer=InMemorySaver())
+    thread = {"configurable": {"thread_id": "1"}}
+    [question] = run(agent, "x", thread)["__interrupt__"]
+    assert question.value == "tie: 2 answers have 1 vote each"
+    state = run(agent, Command(resume="Order 2, by hand."), thread)
+    assert contents(state) == ["x", "Order 2, by hand."]
+    assert refunds == []
+    assert len(model.calls) == 4, "LangGraph runs an interrupted node from its beginning: the vote is drawn again"
+
+
+@pytest.fixture
+def cache() -> Iterator[Any]:
+    set_llm_cache(InMemoryCache())
+    yield
+    set_llm_cache(None)
+
+
+@both_ways
+@pytest.mark.usefixtures("cache")
+def test_copies_from_a_warm_cache_are_told_and_can_be_told_apart(run: Run) -> None:
+    def agent(**options: Any) -> Any:
+        model = ScriptedModel(steps=[["a", "b", "a"]])
+        return create_agent(model, middleware=[VoteMiddleware(n=3, concurrency=1, **options)])
+
+    with pytest.warns(CachedSamplesWarning, match="2 of 3 samples"):
+        assert run(agent(), "x")["vote"]["agreement"] == 1.0
+    assert run(agent(vary="cache"), "x")["vote"]["agreement"] == pytest.approx(2 / 3)
+    assert run(agent(vary="seed"), "x")["vote"]["agreement"] == pytest.approx(2 / 3)
+
+
+class Slow(ScriptedModel):
+    """A model whose replies never come, in asyncio."""
+
+    async def _agenerate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> Any:
+        self.calls.append(kwargs)
+        await asyncio.Event().wait()
+
+
+def test_a_cancelled_agent_leaves_no_run_open() -> None:
+    tracer, model = Runs(), Slow(steps=[])
+    agent = create_agent(model, middleware=[VoteMiddleware(n=3)])
+
+    async def cancelled() -> None:
+        task = asyncio.create_task(agent.ainvoke({"messages": [("user", "x")]}, {"callbacks": [tracer]}))
+        while len(model.calls) < 3:
+            await asyncio.sleep(0.001)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancelled())
+    models = [each for each in tracer.started if each.run_type == "llm"]
+    assert len(models) == 3
+    assert [each.name for each in tracer.started if each.end_time is None and each.run_type == "llm"] == []
+
+
+@both_ways
+def test_the_limit_of_the_config_holds(run: Run) -> None:
+    load = Load(0.01)
+
+    class Loaded(AgentMiddleware):
+        def wrap_model_call(self, request: Any, handler: Any) -> Any:
+            return AIMessage(load.plain(None))
+
+        async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+            return AIMessage(await load.asynchronous(None))
+
+    agent = create_agent(ScriptedModel(steps=[]), middleware=[VoteMiddleware(n=6), Loaded()])
+    run(agent, "x", {"max_concurrency": 2})
+    assert (load.calls, load.peak) == (6, 2)
+
+
+@both_ways
+def test_the_users_context_reaches_the_model(run: Run) -> None:
+    tenant: ContextVar[str] = ContextVar("tenant", default="nobody")
+    seen = []
+
+    class Looking(AgentMiddleware):
+        def wrap_model_call(self, request: Any, handler: Any) -> Any:
+            seen.append(tenant.get())
+            return handler(request)
+
+        async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+            seen.append(tenant.get())
+            return await handler(request)
+
+    agent = create_agent(ScriptedModel(steps=[["a"] * 3]), middleware=[VoteMiddleware(n=3), Looking()])
+    token = tenant.set("acme")
+    try:
+        run(agent, "x")
+    finally:
+        tenant.reset(token)
+    assert seen == ["acme"] * 3
+
+
 @pytest.mark.parametrize("middleware", [VoteMiddleware, ConsensusMiddleware])
 @pytest.mark.parametrize(
     ("options", "error", "message"),
@@ -506,6 +625,18 @@ def test_structured_responses_are_merged_field_by_field(run: Run, schema: Any, s
         "to": ["Bern", "Bonn"],
         "qty": [2, 3],
     }
+
+
+@both_ways
+@pytest.mark.parametrize("strategy", [ToolStrategy, ProviderStrategy])
+def test_a_json_schema_gives_a_plain_record(run: Run, strategy: Any) -> None:
+    schema = {"title": "Order", "description": "An order.", **Order.model_json_schema()}
+    records = [{"to": to, "qty": qty} for to, qty in ORDERS]
+    replies = [tool_call("Order", **each) if strategy is ToolStrategy else json.dumps(each) for each in records]
+    agent = create_agent(
+        ScriptedModel(steps=[replies]), response_format=strategy(schema), middleware=[ConsensusMiddleware(n=3)]
+    )
+    assert run(agent, "x")["structured_response"] == {"to": "Bern", "qty": 2}
 
 
 @both_ways
@@ -579,6 +710,13 @@ def test_a_merged_record_that_does_not_fit_a_dataclass_is_an_abstention(run: Run
     state = run(agent, "x")
     assert "does not fit the response_format" in contents(state)[-1]
     assert state["consensus"]["abstained"]
+
+
+def test_a_call_that_was_given_up_has_no_say_in_what_to_do() -> None:
+    step = ModelStep(_request(ScriptedModel(steps=[])), reading={"repair": False, "allow_nan": True})
+    landed = VoteRunnable(step.sampled(lambda _: AIMessage("a")), n=2).invoke("x")
+    gave_up = [replace(landed.samples[0], ok=False, raw=None, error="timeout: too slow"), landed.samples[1]]
+    assert [getattr(each, "error", None) for each in step.actions(gave_up)] == ["timeout: too slow", None]
 
 
 def test_a_union_of_schemas_is_refused_before_the_first_call() -> None:

@@ -11,7 +11,7 @@ from langchain_core.exceptions import OutputParserException
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.runnables import Runnable, RunnableLambda
 
-from consilience import Sample, extract_json, sample_index
+from consilience import Reply, Sample, extract_json, sample_index
 
 from ._replies import finish_reason_of, reply_of, text_of
 
@@ -76,9 +76,13 @@ class ModelStep:
     def actions(self, samples: Iterable[Sample]) -> list[Any]:
         """What the core is to read of the same samples where tool calls and words are answers, too."""
         return [
-            reply_of(self._read(self._responses[sample.index])) if sample.index in self._responses else sample
+            # A call that was given up may still have landed here, later: it has no reply.
+            sample if sample.raw is None or sample.index not in self._responses else self._action(sample)
             for sample in samples
         ]
+
+    def _action(self, sample: Sample) -> Reply:
+        return reply_of(self._read(self._responses[sample.index]))
 
     def _request_of(self, index: int) -> ModelRequest:
         if self._vary != "seed":
