@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Any
@@ -66,6 +67,9 @@ def in_asyncio(agent: Any, messages: Any, config: Any = None) -> dict[str, Any]:
 
 
 RUNS: list[Callable[..., dict[str, Any]]] = [in_order, in_asyncio]
+
+CONFIGURED_RUNS = RUNS if sys.version_info >= (3, 11) else [in_order]
+"""Ways in which the config of a run reaches what runs inside; in asyncio LangGraph needs Python 3.11 for that."""
 
 
 def _state(messages: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import Callable
 from operator import itemgetter
 from typing import Any, TypedDict
@@ -39,6 +40,8 @@ def ainvoked(graph: Any, given: Any, config: Any = None) -> Any:
 
 
 both_ways = pytest.mark.parametrize("run", [invoked, ainvoked])
+with_interrupts = pytest.mark.parametrize("run", [invoked, ainvoked] if sys.version_info >= (3, 11) else [invoked])
+"""LangGraph needs Python 3.11 for interrupts in asyncio."""
 Run = Callable[..., Any]
 THREAD = {"configurable": {"thread_id": "1"}}
 
@@ -73,7 +76,7 @@ def test_a_decision_takes_the_edge_to_the_program(run: Run) -> None:
     assert state["vote"]["detail"] == "'billing' won with 2 of 3 votes"
 
 
-@both_ways
+@with_interrupts
 def test_an_abstention_waits_for_a_human_and_is_not_voted_on_again(run: Run) -> None:
     model = FakeListChatModel(responses=[*SPLIT, *AGREED])
     graph = triage(model, checkpointer=InMemorySaver())

@@ -36,11 +36,12 @@ from langchain_consilience import CachedSamplesWarning, ConsensusMiddleware, Vot
 from langchain_consilience._agent_state import stored
 from langchain_consilience._steps import ModelStep
 
-from .agents import RUNS, ScriptedModel, in_order, tool_call
+from .agents import CONFIGURED_RUNS, RUNS, ScriptedModel, in_asyncio, in_order, tool_call
 
 USAGE: Any = {"input_tokens": 30, "output_tokens": 5, "total_tokens": 35}
 
 both_ways = pytest.mark.parametrize("run", RUNS)
+with_config = pytest.mark.parametrize("run", CONFIGURED_RUNS)
 Run = Callable[..., dict[str, Any]]
 
 
@@ -301,7 +302,7 @@ class Asking(AgentMiddleware):
         return AIMessage(answer)
 
 
-@both_ways
+@with_config
 def test_an_interrupt_inside_a_sample_pauses_the_agent_and_is_no_failed_sample(run: Run) -> None:
     agent = create_agent(
         ScriptedModel(steps=[["a"]]),
@@ -357,7 +358,7 @@ class Runs(BaseTracer):
             pending.extend(run.child_runs)
 
 
-@both_ways
+@with_config
 def test_every_sample_is_a_child_run_of_the_vote(run: Run) -> None:
     tracer = Runs()
     agent = create_agent(ScriptedModel(steps=[["a"] * 4]), middleware=[VoteMiddleware(n=4)])
@@ -381,7 +382,7 @@ def streamed(run: Run, agent: Any) -> list[Any]:
     return asyncio.run(collect())
 
 
-@both_ways
+@with_config
 def test_no_token_of_a_sample_is_streamed_and_the_winner_is_once(run: Run) -> None:
     model = GenericFakeChatModel(messages=iter([AIMessage("Bern is it")] * 3))
     found = streamed(run, create_agent(model, middleware=[VoteMiddleware(n=3)]))
@@ -458,7 +459,7 @@ def test_exceptions_that_every_call_would_meet_can_be_raised(run: Run) -> None:
         run(create_agent(model, middleware=[VoteMiddleware(n=3, raise_on=PermissionError)]), "x")
 
 
-@both_ways
+@with_config
 def test_a_human_can_be_asked_where_the_samples_disagree(run: Run, refund: Any, refunds: list[int]) -> None:
     def ask(given: Any) -> str:
         return str(interrupt(given["result"].detail))
@@ -503,6 +504,7 @@ class Slow(ScriptedModel):
         await asyncio.Event().wait()
 
 
+@pytest.mark.skipif(in_asyncio not in CONFIGURED_RUNS, reason="no config reaches the runs inside")
 def test_a_cancelled_agent_leaves_no_run_open() -> None:
     tracer, model = Runs(), Slow(steps=[])
     agent = create_agent(model, middleware=[VoteMiddleware(n=3)])
@@ -521,7 +523,7 @@ def test_a_cancelled_agent_leaves_no_run_open() -> None:
     assert [each.name for each in tracer.started if each.end_time is None and each.run_type == "llm"] == []
 
 
-@both_ways
+@with_config
 def test_the_limit_of_the_config_holds(run: Run) -> None:
     load = Load(0.01)
 
