@@ -8,7 +8,7 @@ What is sampled is the first argument. Without a decision there is a result with
 branch that takes over (``on_abstain=``, ``AbstainRouter``).
 """
 
-from typing import TYPE_CHECKING, Any
+import typing as _typing
 
 from ._cache import CachedSamplesWarning
 from ._consensus import ConsensusRunnable
@@ -16,7 +16,7 @@ from ._router import AbstainRouter
 from ._tally import TallyRunnable
 from ._vote import VoteRunnable
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from ._middleware import ConsensusMiddleware, VoteMiddleware
 
 __all__ = [
@@ -32,7 +32,7 @@ __all__ = [
 _FOR_AGENTS = ("ConsensusMiddleware", "VoteMiddleware")
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _typing.Any:
     """Import what needs the extra ``agents`` when it is asked for: langchain itself is no dependency, and heavy."""
     if name not in _FOR_AGENTS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
