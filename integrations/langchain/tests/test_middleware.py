@@ -31,7 +31,7 @@ from langgraph.errors import GraphInterrupt
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 
-from consilience import AbstainError, SettingsError, VoteResult, VoteSettings, tally
+from consilience import AbstainError, ConsensusResult, SettingsError, VoteResult, VoteSettings, tally
 from langchain_consilience import CachedSamplesWarning, ConsensusMiddleware, VoteMiddleware, VoteRunnable
 from langchain_consilience._agent_state import stored
 from langchain_consilience._steps import ModelStep
@@ -438,6 +438,19 @@ def test_other_numbers_stay(value: int) -> None:
     assert stored({"a": value}) == {"a": value}
 
 
+@pytest.mark.parametrize("middleware", [VoteMiddleware, ConsensusMiddleware])
+@pytest.mark.parametrize("depth", [90, 110, 900, 3000])
+def test_replies_nested_deeper_than_a_checkpoint_can_hold_lose_no_run(middleware: Any, depth: int) -> None:
+    reply = '{"a":' * depth + "1" + "}" * depth
+    model = ScriptedModel(steps=[[reply] * 2])
+    agent = create_agent(model, middleware=[middleware(n=2)], checkpointer=InMemorySaver())
+    thread: Any = {"configurable": {"thread_id": "1"}}
+    in_order(agent, "x", thread)
+    kept = agent.get_state(thread).values
+    assert (kept["vote"] if "vote" in kept else kept["consensus"])["abstained"] is False
+    assert kept["messages"][-1].text.replace(" ", "") == reply
+
+
 def test_other_middleware_may_wrap_it(refund: Any) -> None:
     class Retrying(AgentMiddleware):
         def wrap_model_call(self, request: Any, handler: Any) -> Any:
@@ -622,8 +635,9 @@ def test_structured_responses_are_merged_field_by_field(run: Run, schema: Any, s
     state = run(agent, "Two mugs to Bern.")
     assert state["structured_response"] == schema(to="Bern", qty=2)
     assert json.loads(contents(state)[-1]) == {"to": "Bern", "qty": 2}
-    assert state["consensus"]["abstained"] is False
-    assert {each["path"]: each["candidates"] for each in state["consensus"]["review"]} == {
+    result = ConsensusResult.from_json(json.dumps(state["consensus"]))
+    assert result.value == {"to": "Bern", "qty": 2}
+    assert {str(each.path): [seen.value for seen in each.candidates] for each in result.needs_review()} == {
         "to": ["Bern", "Bonn"],
         "qty": [2, 3],
     }
@@ -693,7 +707,7 @@ def test_a_field_that_nobody_agrees_on_is_an_abstention(run: Run, policy: str) -
     state = run(agent, "x")
     assert state.get("structured_response") is None
     assert state["consensus"]["reason"] == "incomplete"
-    assert state["consensus"]["value"] == {"to": "Bern"}
+    assert state["consensus"]["partial"] == {"to": "Bern"}
 
 
 @both_ways
@@ -711,7 +725,8 @@ def test_a_merged_record_that_does_not_fit_a_dataclass_is_an_abstention(run: Run
         return
     state = run(agent, "x")
     assert "does not fit the response_format" in contents(state)[-1]
-    assert state["consensus"]["abstained"]
+    assert (state["consensus"]["abstained"], state["consensus"]["reason"]) == (True, "incomplete")
+    assert "does not fit the response_format" in state["consensus"]["detail"]
 
 
 def test_a_call_that_was_given_up_has_no_say_in_what_to_do() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 import langchain.agents.middleware.types as framework
@@ -10,6 +9,8 @@ from langchain.agents.middleware.types import AgentState, ModelResponse, OmitFro
 from langchain_core.messages import AIMessage
 from langgraph.types import Command
 from typing_extensions import NotRequired
+
+from consilience import ballot
 
 from ._steps import message_in
 
@@ -25,6 +26,9 @@ _ABSTAINED = "consilience_abstained"
 _SMALLEST, _LARGEST = -(2**63), 2**64 - 1
 """The integers that a checkpoint can hold."""
 
+_DEEPEST = 100
+"""How deep the values of a checkpoint are nested at most."""
+
 
 class VoteState(AgentState[Any]):
     """What ``VoteMiddleware`` adds to an agent's state: the last vote, as ``VoteResult.to_dict`` writes it."""
@@ -39,21 +43,23 @@ class ConsensusState(VoteState):
 
 
 def stored(values: dict[str, Any]) -> dict[str, Any]:
-    """JSON values as a checkpoint can hold them: integers beyond 64 bits and broken text in another spelling.
+    """JSON values as a checkpoint can hold them: what it cannot hold (integers beyond 64 bits, …) becomes text.
 
     Example:
         >>> stored({"account": 2**64, "votes": [1, "ok"]})
         {'account': '18446744073709551616', 'votes': [1, 'ok']}
     """
-    held: dict[str, Any] = _held(json.loads(json.dumps(values, default=str)))
+    held: dict[str, Any] = _held(values, 0)
     return held
 
 
-def _held(value: Any) -> Any:
+def _held(value: Any, depth: int) -> Any:
+    if isinstance(value, (dict, list)) and depth == _DEEPEST:
+        return ballot(value)  # its JSON, however deep it is
     if isinstance(value, dict):
-        return {_held(name): _held(each) for name, each in value.items()}
+        return {_held(name, depth): _held(each, depth + 1) for name, each in value.items()}
     if isinstance(value, list):
-        return [_held(each) for each in value]
+        return [_held(each, depth + 1) for each in value]
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode("utf-8")
     if isinstance(value, int) and not isinstance(value, bool) and not _SMALLEST <= value <= _LARGEST:

@@ -170,7 +170,7 @@ class ConsensusMiddleware(_DecidingMiddleware):
     """Asks an agent's model n times at each step and merges its structured responses into one, field by field.
 
     Without ``schema=`` the record is that of the agent's ``response_format`` (one schema, not a union); without that,
-    the JSON object in the text. ``state["consensus"]`` says what was decided and what to check by hand.
+    the JSON object in the text. ``state["consensus"]`` holds the result (``ConsensusResult.to_dict``).
 
     Half of one tool call and half of another is neither: a step in which too few samples (``min_valid``) hold a record
     is decided by a vote of the same samples on what to do, and ``state["vote"]`` holds it.
@@ -232,14 +232,15 @@ class ConsensusMiddleware(_DecidingMiddleware):
     def _decide(self, step: ModelStep, result: ConsensusResult) -> _Decision:
         if result.reason in _WITHOUT_RECORDS:
             return self._acted(step, result)
-        state = {"consensus": stored(_report(result))}
+        state = {"consensus": stored(result.to_dict())}
         if result.abstained:
             return _Decision(result, state)
         try:
             return _Decision(result, state, _merged_response(step.request, result))
         except ValidationError as error:
-            state["consensus"]["abstained"] = True
-            return _Decision(result, state, misfit=f"the merged record does not fit the response_format: {error}")
+            decision = _Decision(result, state, misfit=f"the merged record does not fit the response_format: {error}")
+            state["consensus"].update(abstained=True, reason=decision.reason, detail=decision.detail)
+            return decision
 
     def _acted(self, step: ModelStep, result: ConsensusResult) -> _Decision:
         """The step without a record: what most samples want to do."""
@@ -302,26 +303,3 @@ def _merged_response(request: ModelRequest[Any], result: ConsensusResult) -> Mod
     if not isinstance(schema, dict) and not isinstance(record, BaseModel):
         record = TypeAdapter(schema).validate_python(record)
     return ModelResponse(result=[AIMessage(text)], structured_response=record)
-
-
-def _report(result: ConsensusResult) -> dict[str, Any]:
-    """What is to be known of a consensus afterwards, in plain JSON values."""
-    review = [
-        {
-            "path": str(item.path),
-            "value": item.value,
-            "agreement": item.agreement,
-            "status": item.status,
-            "candidates": [candidate.value for candidate in item.candidates],
-        }
-        for item in result.needs_review(below=1.0)
-    ]
-    return {
-        "abstained": result.abstained,
-        "reason": result.reason,
-        "detail": result.detail,
-        "value": result.partial,
-        "agreement": result.consensus_confidence_score,
-        "review": review,
-        "usage": result.usage,
-    }
