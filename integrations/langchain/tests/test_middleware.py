@@ -28,6 +28,7 @@ from langchain_core.tools import tool
 from langchain_core.tracers import BaseTracer
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphInterrupt
+from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 
@@ -389,6 +390,18 @@ def test_no_token_of_a_sample_is_streamed_and_the_winner_is_once(run: Run) -> No
     assert [message.text for message, _ in found] == ["Bern is it"]
     plain = GenericFakeChatModel(messages=iter([AIMessage("Bern is it")]))
     assert len(streamed(run, create_agent(plain))) > 1, "without the vote, tokens are streamed"
+
+
+@pytest.mark.skipif(not hasattr(CompiledStateGraph, "stream_events"), reason="since LangGraph 1.1 or later")
+@pytest.mark.filterwarnings("ignore:The v3 streaming protocol")
+def test_the_newest_protocol_streams_no_token_of_a_sample_either() -> None:
+    def said(*middleware: Any) -> list[list[str]]:
+        model = GenericFakeChatModel(messages=iter([AIMessage("Bern is it")] * 3))
+        run = create_agent(model, middleware=middleware).stream_events({"messages": [("user", "x")]}, version="v3")
+        return [list(message.text) for message in run.messages]
+
+    assert said(VoteMiddleware(n=3)) == [["Bern is it"]]
+    assert said() == [["Bern", " ", "is", " ", "it"]]
 
 
 @both_ways
