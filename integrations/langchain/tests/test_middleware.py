@@ -392,7 +392,7 @@ def test_no_token_of_a_sample_is_streamed_and_the_winner_is_once(run: Run) -> No
     assert len(streamed(run, create_agent(plain))) > 1, "without the vote, tokens are streamed"
 
 
-@pytest.mark.skipif(not hasattr(CompiledStateGraph, "stream_events"), reason="since LangGraph 1.1 or later")
+@pytest.mark.skipif(not hasattr(CompiledStateGraph, "stream_events"), reason="this LangGraph does not have it")
 @pytest.mark.filterwarnings("ignore:The v3 streaming protocol")
 def test_the_newest_protocol_streams_no_token_of_a_sample_either() -> None:
     def said(*middleware: Any) -> list[list[str]]:
