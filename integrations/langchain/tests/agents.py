@@ -8,8 +8,10 @@ from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Any
 
+import pytest
+from langchain.agents.middleware.types import ModelRequest
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import PrivateAttr
 
@@ -74,3 +76,22 @@ CONFIGURED_RUNS = RUNS if sys.version_info >= (3, 11) else [in_order]
 
 def _state(messages: Any) -> Any:
     return {"messages": [("user", messages)]} if isinstance(messages, str) else messages
+
+
+both_ways = pytest.mark.parametrize("run", RUNS)
+with_config = pytest.mark.parametrize("run", CONFIGURED_RUNS)
+Run = Callable[..., dict[str, Any]]
+
+
+def contents(state: dict[str, Any]) -> list[Any]:
+    """What every message of an agent says: the calls of tools, or the text."""
+    return [
+        [(call["name"], call["args"]) for call in each.tool_calls] if getattr(each, "tool_calls", None) else each.text
+        for each in state["messages"]
+    ]
+
+
+def model_request(model: Any) -> Any:
+    """What an agent would ask ``model``."""
+    fields: dict[str, Any] = {"system_prompt": None, "tool_choice": None, "tools": [], "response_format": None}
+    return ModelRequest(model=model, messages=[HumanMessage("x")], state={"messages": []}, runtime=None, **fields)
