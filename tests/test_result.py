@@ -380,3 +380,16 @@ def test_one_sample_is_singular() -> None:
     assert tally(['{"a": 1}'], key="a").detail == "1 won with 1 of 1 vote"
     late = vote(lambda prompt: time.sleep(1), "?", n=1, deadline=0.01)
     assert late.detail == "the deadline ended the vote after 0 of 1 sample: there are no samples"
+
+
+class Holder(BaseModel):
+    anything: dict[str, Any]
+
+
+def test_pydantic_writes_a_result_that_it_meets_anywhere_as_to_dict_does() -> None:
+    odd = Reply({"team": object()}, usage={"tokens": 3})
+    result = tally(['{"team": "billing"}', odd, RuntimeError("down")], key="team", min_valid=0, min_agreement=0)
+    holder = Holder(anything={"vote": result, "others": [result]})
+    assert holder.model_dump()["anything"] == {"vote": result.to_dict(), "others": [result.to_dict()]}
+    assert json.loads(holder.model_dump_json())["anything"]["vote"] == json.loads(result.to_json())
+    assert holder.anything["vote"] is result

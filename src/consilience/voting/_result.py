@@ -175,6 +175,17 @@ class VoteResult:
         """
         return _serialization.result_from_text(cls, text, model)
 
+    @property
+    def __pydantic_serializer__(self) -> Any:
+        """How pydantic writes a result that a model holds somewhere: as ``to_dict`` does.
+
+        Frameworks carry results in fields of any type, and write those models into traces and stores.
+        """
+        from pydantic_core import SchemaSerializer, core_schema
+
+        written = core_schema.plain_serializer_function_ser_schema(type(self).to_dict)
+        return SchemaSerializer(core_schema.any_schema(serialization=written))
+
     def _repr_html_(self) -> str:
         """The result with bars for the counts, in a notebook."""
         return _display.html(self)
