@@ -17,7 +17,7 @@ import consilience
 import consilience.testing
 
 CHAPTERS: dict[str, tuple[ModuleType, tuple[str, ...]]] = {
-    "Voting": (consilience, ("vote", "avote", "tally", "VoteSettings", "Paraphrases", "sample_index")),
+    "Voting": (consilience, ("vote", "avote", "tally", "settle", "VoteSettings", "Paraphrases", "sample_index")),
     "Results": (consilience, ("VoteResult", "Sample", "Reason", "Failure")),
     "Reading and judging replies": (
         consilience,

@@ -6,6 +6,7 @@ from ._reasons import Failure, Reason
 from ._result import VoteResult
 from ._sample import Sample
 from ._settings import VoteSettings
+from ._settling import settle
 from ._stopping import StoppingRule, TallyState, when_settled
 from ._turns import Paraphrases
 from ._vote import avote, tally, vote
@@ -22,6 +23,7 @@ __all__ = [
     "avote",
     "ballot",
     "coerce_confidence",
+    "settle",
     "tally",
     "vote",
     "when_settled",
