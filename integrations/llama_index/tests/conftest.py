@@ -8,8 +8,9 @@ import pytest
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # Of llama-index-core 0.12, beside pydantic releases that are newer than it.
+    # Of llama-index-core, which lags behind pydantic.
     config.addinivalue_line("filterwarnings", "ignore:The 'validate_default' attribute")
+    config.addinivalue_line("filterwarnings", "ignore:The `json` method is deprecated")
 
 
 @pytest.fixture(autouse=True)
@@ -21,3 +22,15 @@ def _tokens_are_words() -> Iterator[None]:
     core.global_tokenizer = str.split
     yield
     core.global_tokenizer = before
+
+
+@pytest.fixture(autouse=True)
+def _no_default_model() -> Iterator[None]:
+    """LlamaIndex would load OpenAI's, also where no model is called."""
+    from llama_index.core import MockEmbedding, Settings
+    from llama_index.core.llms import MockLLM
+
+    before = Settings._llm, Settings._embed_model, Settings._callback_manager
+    Settings._llm, Settings._embed_model, Settings._callback_manager = MockLLM(), MockEmbedding(embed_dim=2), None
+    yield
+    Settings._llm, Settings._embed_model, Settings._callback_manager = before

@@ -51,8 +51,7 @@ class ScriptedLLM(LLM):
         self._script = script
 
     def __deepcopy__(self, memo: Any = None) -> ScriptedLLM:
-        copied = ScriptedLLM(self._script, **{name: getattr(self, name) for name in type(self).model_fields})
-        return copied
+        return ScriptedLLM(self._script, **{name: getattr(self, name) for name in type(self).model_fields})
 
     @classmethod
     def class_name(cls) -> str:

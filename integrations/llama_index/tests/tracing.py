@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from llama_index.core.bridge.pydantic import PrivateAttr
+from llama_index.core.bridge.pydantic import Field, PrivateAttr
 from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 from llama_index.core.instrumentation.events.base import BaseEvent
@@ -70,7 +70,7 @@ class Spans(BaseSpanHandler[BaseSpan]):
 class Events(BaseEventHandler):
     """Remembers every event."""
 
-    seen: list[Any] = []
+    seen: list[Any] = Field(default_factory=list)
 
     @classmethod
     def class_name(cls) -> str:
@@ -88,7 +88,7 @@ class Events(BaseEventHandler):
 def traced() -> Iterator[tuple[Spans, Events]]:
     """Watch all that happens inside the block."""
     root = get_dispatcher("root")
-    spans, events = Spans(), Events(seen=[])
+    spans, events = Spans(), Events()
     before = root.span_handlers, root.event_handlers
     root.span_handlers, root.event_handlers = [*before[0], spans], [*before[1], events]
     try:

@@ -264,7 +264,10 @@ class VotingLLM(LLM):
         sampler = call.sampler(lambda: self._variation.options(llm_kwargs or {}))
         result = draw(type(self).__name__, sampler, self._consensus.with_options(schema=output_cls))
         if (other := self._other_llm(result)) is not None:
-            return cast(BaseModel, other.structured_predict(output_cls, prompt, llm_kwargs=llm_kwargs, **prompt_args))
+            return cast(
+                BaseModel,
+                other.structured_predict(output_cls, prompt.model_copy(), llm_kwargs=llm_kwargs, **prompt_args),
+            )
         return _instance(result)
 
     async def astructured_predict(
@@ -280,7 +283,8 @@ class VotingLLM(LLM):
         result = await adraw(type(self).__name__, sampler, self._consensus.with_options(schema=output_cls))
         if (other := self._other_llm(result)) is not None:
             return cast(
-                BaseModel, await other.astructured_predict(output_cls, prompt, llm_kwargs=llm_kwargs, **prompt_args)
+                BaseModel,
+                await other.astructured_predict(output_cls, prompt.model_copy(), llm_kwargs=llm_kwargs, **prompt_args),
             )
         return _instance(result)
 

@@ -103,9 +103,13 @@ class StructuredCall:
     def _read(self, response: Any) -> Reply:
         return reply_of(response, "json", self._source())
 
+    # LlamaIndex's programs write their parser into the prompt that they get.
+
     def _instance(self, options: dict[str, Any]) -> Reply:
         try:
-            made = self.llm.structured_predict(self.output_cls, self.prompt, llm_kwargs=options, **self.prompt_args)
+            made = self.llm.structured_predict(
+                self.output_cls, self.prompt.model_copy(), llm_kwargs=options, **self.prompt_args
+            )
         except _REFUSALS as error:
             return self._refused(error)
         return Reply(made, source=self._source())
@@ -113,7 +117,7 @@ class StructuredCall:
     async def _ainstance(self, options: dict[str, Any]) -> Reply:
         try:
             made = await self.llm.astructured_predict(
-                self.output_cls, self.prompt, llm_kwargs=options, **self.prompt_args
+                self.output_cls, self.prompt.model_copy(), llm_kwargs=options, **self.prompt_args
             )
         except _REFUSALS as error:
             return self._refused(error)
