@@ -11,6 +11,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # Of llama-index-core, which lags behind pydantic.
     config.addinivalue_line("filterwarnings", "ignore:The 'validate_default' attribute")
     config.addinivalue_line("filterwarnings", "ignore:The `json` method is deprecated")
+    # Of llama-index-workflows 1, about itself.
+    config.addinivalue_line("filterwarnings", "ignore:ServiceManager is deprecated")
 
 
 @pytest.fixture(autouse=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import itertools
 import json
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from llama_index.core.llms.callbacks import llm_completion_callback
 from llama_index.core.program import LLMTextCompletionProgram
 from llama_index.core.prompts import PromptTemplate
 from llama_index.core.response_synthesizers import ResponseMode, get_response_synthesizer
+from llama_index.core.response_synthesizers.refine import DefaultRefineProgram
 from llama_index.core.types import PydanticProgramMode
 
 from consilience import AbstainError, ConsensusSettings, consensus
@@ -219,6 +221,10 @@ def _nodes() -> list[Any]:
     return SummaryIndex.from_documents(DOCUMENTS).as_retriever().retrieve("?")
 
 
+@pytest.mark.skipif(
+    "output_cls" not in inspect.getsource(DefaultRefineProgram.stream_call),
+    reason="this release of LlamaIndex forgets the output class where it streams",
+)
 @pytest.mark.parametrize("mode", [ResponseMode.REFINE, ResponseMode.COMPACT])
 def test_streaming_engines_with_an_output_class(mode: ResponseMode) -> None:
     # LlamaIndex streams the field "answer" of the instance.

@@ -24,6 +24,7 @@ class SampleEvent(Event):
         index: the number of the sample, from 0.
         reply: what was said: a text, a parsed object, a ``Reply``; None when the call failed.
         error: why it failed, as "Type: message"; None when it did not.
+        vote: the name of the vote that it belongs to.
 
     Example:
         >>> SampleEvent(index=0, reply='{"team": "billing"}').error is None
@@ -33,14 +34,16 @@ class SampleEvent(Event):
     index: int
     reply: Any = None
     error: str | None = None
+    vote: str = "vote"
 
 
-async def draw_sample(index: int, call: Awaitable[Any]) -> SampleEvent:
+async def draw_sample(index: int, call: Awaitable[Any], vote: str = "vote") -> SampleEvent:
     """Await one call in a step, and make an event of what came of it; an Exception makes a failed sample.
 
     Args:
         index: the number of the sample, from 0.
         call: the call, not yet awaited: ``llm.acomplete(prompt)``.
+        vote: the name of the vote, where a workflow has several.
 
     Returns:
         The event, for the step to return.
@@ -55,10 +58,10 @@ async def draw_sample(index: int, call: Awaitable[Any]) -> SampleEvent:
     try:
         said = await call
     except Exception as error:
-        return SampleEvent(index=index, error=f"{type(error).__name__}: {error}")
+        return SampleEvent(index=index, error=f"{type(error).__name__}: {error}", vote=vote)
     if isinstance(said, (ChatResponse, CompletionResponse)):
         said = reply_of(said, "json")
-    return SampleEvent(index=index, reply=said)
+    return SampleEvent(index=index, reply=said, vote=vote)
 
 
 async def collect_votes(
@@ -73,7 +76,8 @@ async def collect_votes(
         ctx: the context of the step.
         ev: the sample that has come in.
         settings: how to vote, as one object; ``n`` says how many samples there will be.
-        name: of the vote; two votes in one run, or in runs that share a context, need two names.
+        name: of the vote; samples of other votes are left to other calls. Two votes in one run need two names, and so
+            do runs that share a context, in which samples of an earlier run may still be on their way.
         options: the options of ``VoteSettings`` about judging, deciding and stopping, which replace those of
             ``settings``. With ``early_stop`` or ``stop`` the samples are kept in ``ctx.store`` (whose state must take
             any name, as the default state does) and the step needs ``@step(num_workers=1)``.
@@ -102,6 +106,8 @@ async def collect_votes(
         'billing'
     """
     wanted = vote_settings("collect_votes", settings, options)
+    if ev.vote != name:
+        return None
     events: list[Any] | None
     if wanted.early_stop or wanted.stop:
         events = await _so_far(ctx, ev, name)
