@@ -5,19 +5,24 @@
     parser = ConsilienceOutputParser(validator=Invoice)               # strict reading of one reply, or of many
     result = await VoteWorkflow(llm, n=5, key="team").run(prompt=...)
 
-An adapter only translates: how replies are read, counted, merged and decided is in ``consilience``.
+An adapter only translates: how replies are read, counted, merged and decided is in ``consilience``. A name is loaded
+when it is first used, so that a program pays for what it needs.
 """
 
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from ._abstaining import ParserAbstainError
-from ._collecting import SampleEvent, collect_votes, draw_sample
-from ._events import VoteEvent
-from ._llm import VotingLLM
-from ._parser import ConsilienceOutputParser
-from ._query_engine import VoteQueryEngine
-from ._workflow import SampleRequest, VoteWorkflow
+if TYPE_CHECKING:
+    from ._abstaining import ParserAbstainError
+    from ._collecting import SampleEvent, collect_votes, draw_sample
+    from ._component import VoteComponent as VoteComponent
+    from ._events import VoteEvent
+    from ._llm import VotingLLM
+    from ._parser import ConsilienceOutputParser
+    from ._query_engine import VoteQueryEngine
+    from ._workflow import SampleRequest, VoteWorkflow
 
+# Without VoteComponent: "import *" must work where there are no query pipelines.
 __all__ = [
     "ConsilienceOutputParser",
     "ParserAbstainError",
@@ -31,19 +36,36 @@ __all__ = [
     "draw_sample",
 ]
 
-try:
-    from ._component import VoteComponent
-except ModuleNotFoundError as _error:
-    if "query_pipeline" not in (_error.name or ""):
-        raise
+_HOMES = {
+    "ConsilienceOutputParser": "_parser",
+    "ParserAbstainError": "_abstaining",
+    "SampleEvent": "_collecting",
+    "SampleRequest": "_workflow",
+    "VoteComponent": "_component",
+    "VoteEvent": "_events",
+    "VoteQueryEngine": "_query_engine",
+    "VoteWorkflow": "_workflow",
+    "VotingLLM": "_llm",
+    "collect_votes": "_collecting",
+    "draw_sample": "_collecting",
+}
 
-    def __getattr__(name: str) -> Any:
-        if name == "VoteComponent":
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    except ModuleNotFoundError as error:
+        if name == "VoteComponent" and "query_pipeline" in (error.name or ""):
             raise ImportError(
                 "VoteComponent needs query pipelines, which llama-index-core 0.13 removed: "
                 "use VoteQueryEngine or VoteWorkflow"
-            )
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            ) from None
+        raise
+    globals()[name] = value
+    return value
 
-else:
-    __all__ += ["VoteComponent"]
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

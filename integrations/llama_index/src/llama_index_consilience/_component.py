@@ -36,8 +36,8 @@ class VoteComponent(CustomQueryComponent):  # type: ignore[misc]  # Any, where t
 
     Args:
         bound: what is sampled with the input: an LLM, any other part of a pipeline with one free input and one output,
-            or a function. None if samples come in: a list of them (from an ``ArgPackComponent``, say), or one response
-            of a ``VotingLLM``, whose vote is taken as it is.
+            or a function. None if samples come in: a list of them (from an ``FnComponent`` with a parameter for each,
+            say), or one response of a ``VotingLLM``, whose vote is taken as it is.
         settings: how to vote, as one object.
         on_abstain: what to do without a decision: "raise" ``consilience.AbstainError``; "return" a response whose text
             says why; or a component that gets the same input.

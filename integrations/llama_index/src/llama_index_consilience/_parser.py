@@ -112,8 +112,8 @@ class ConsilienceOutputParser(_Base):
             ParserAbstainError: no answer won, unless ``on_abstain="return"``.
 
         Example:
-            >>> ConsilienceOutputParser(key="team", on_abstain="return").parse_many(['{"team": 1}', "?"]).reason
-            'low_agreement'
+            >>> ConsilienceOutputParser(key="team", on_abstain="return").parse_many(['{"team": 1}', "?", ""]).reason
+            'too_few_valid'
         """
         if isinstance(outputs, (str, bytes, Mapping)) or not isinstance(outputs, Iterable):
             raise TypeError(f"outputs must be a list of replies, got {type(outputs).__name__}")
@@ -127,11 +127,14 @@ class ConsilienceOutputParser(_Base):
         """The query, with the JSON Schema that answers must fit where the validator is one or a pydantic model.
 
         Example:
-            >>> print(ConsilienceOutputParser(validator={"required": ["team"]}).format("Which team?"))
+            >>> from pydantic import BaseModel
+            >>> class Ticket(BaseModel):
+            ...     team: str
+            >>> print(ConsilienceOutputParser(validator=Ticket).format("Which team?"))  # doctest: +ELLIPSIS
             Which team?
             <BLANKLINE>
             Answer with one JSON object and nothing else. It must fit this JSON Schema:
-            {"required": ["team"]}
+            {"properties": {"team": ...
         """
         schema = _schema_of(self._settings.validator)
         return query if schema is None else f"{query}\n\n{_instructions(schema)}"
