@@ -189,7 +189,7 @@ def test_a_cancelled_vote_leaves_no_call_behind(after: int) -> None:
 
 
 def test_plain_text_answers() -> None:
-    script = ["Bern.", "bern", ("Bern is the cap", "length"), "Basel", " ", "Bern"]
+    script = [" Bern.", "bern\n", ("Bern is the cap", "length"), "Basel", " ", "Bern"]
     llm = VotingLLM(ScriptedLLM(script), n=6, answers="text", normalize="text", min_agreement=0.4)
     response = llm.complete("What is the capital of Switzerland?")
     assert response.text == "Bern."

@@ -55,13 +55,13 @@ def reply_of(response: Any, answers: Answers, source: str | None = None) -> Repl
 
 
 def reply_to(content: Any, answers: Answers, *, finish_reason: str | None = None, **known: Any) -> Reply:
-    """A reply with this content; where texts are answers, a record is made of the text."""
+    """A reply with this content; where texts are answers, a record is made of the text without the space around it."""
     if answers == "json" or not isinstance(content, str) or not content.strip():
         return Reply(content, finish_reason=finish_reason, **known)
     if finish_reason in _CUT_OFF:
         error = "truncated: the reply was cut off"
         return Reply(content, finish_reason=finish_reason, error=error, **known)
-    return Reply({TEXT: content}, finish_reason=finish_reason, **known)
+    return Reply({TEXT: content.strip()}, finish_reason=finish_reason, **known)
 
 
 def _usage(response: ChatResponse | CompletionResponse) -> dict[str, int] | None:
