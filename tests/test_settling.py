@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import pytest
@@ -93,3 +94,13 @@ def test_other_arguments_are_checked() -> None:
         settle(["{}"], n=1)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="timeout"):
         settle({}, n=1, timeout=3)
+
+
+def test_asked_after_each_reply_it_logs_each_sample_once(caplog: pytest.LogCaptureFixture) -> None:
+    come: dict[int, Any] = {}
+    with caplog.at_level(logging.DEBUG, logger="consilience"):
+        for index in range(3):
+            come[index] = '{"team": "a"}'
+            settle(come, n=3, key="team")
+    levels = [record.levelno for record in caplog.records]
+    assert levels == [logging.DEBUG] * 3 + [logging.INFO]

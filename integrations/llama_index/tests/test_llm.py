@@ -245,6 +245,14 @@ def test_tokens_are_counted_once() -> None:
     assert counter.total_llm_token_count == 10 * (3 + 2)
 
 
+def test_tokens_of_the_llm_that_is_asked_instead_are_counted_too() -> None:
+    counter = TokenCountingHandler(tokenizer=str.split)
+    other = ScriptedLLM(["Ask Ana."])
+    llm = VotingLLM(ScriptedLLM(["?", "!"]), n=2, on_abstain=other, callback_manager=CallbackManager([counter]))
+    llm.complete("?")
+    assert counter.total_llm_token_count == 2 * (3 + 1) + (3 + 2)
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_spans_and_the_event_are_in_the_right_tree(form: str) -> None:
     with traced() as (spans, events):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from integrations.llama_index.tests.scripted import ScriptedLLM
 from integrations.llama_index.tests.tracing import traced
 from llama_index.core.base.llms.types import ChatMessage
-from llama_index.core.workflow import Context, Event, StartEvent, StopEvent, Workflow, step
+from llama_index.core.workflow import Context, Event, StartEvent, StopEvent, Workflow, WorkflowTimeoutError, step
 
 from consilience import (
     AbstainError,
@@ -161,6 +161,24 @@ def test_options_of_drawing_hold() -> None:
     limited = ScriptedLLM([BILLING] * 6, delay=0.005)
     run(VoteWorkflow(limited, n=6, key="team", concurrency=6, limiter=asyncio.Semaphore(2)), prompt="?")
     assert limited._most_in_flight == 2
+
+
+def test_a_workflow_that_times_out_leaves_no_call_behind() -> None:
+    llm = ScriptedLLM([BILLING] * 4, hang_from=1)
+    workflow = VoteWorkflow(llm, n=4, key="team", concurrency=2, workflow_timeout=0.2)
+
+    async def main() -> None:
+        with pytest.raises(WorkflowTimeoutError):
+            await workflow.run(prompt="?")
+        for _ in range(1000):
+            if not llm._in_flight:
+                return
+            await asyncio.sleep(0.01)
+
+    asyncio.run(main())
+    assert llm._in_flight == 0
+    assert llm._cancelled == llm.calls - 1 > 0
+    assert workflow._tickets == {}
 
 
 def test_raise_on_ends_the_workflow() -> None:

@@ -42,12 +42,15 @@ class VoteLedger:
             return None
         return self._turns.call(self._pending.launch())
 
-    def receive(self, outcome: Outcome) -> None:
-        """Take the outcome of a call in flight; what comes after the end is ignored."""
+    def receive(self, outcome: Outcome, *, known: bool = False) -> None:
+        """Take the outcome of a call in flight; what comes after the end is ignored.
+
+        ``known`` is for one that another ledger has seen before: it is not logged again.
+        """
         if self._finished:
             return
         self._pending.land(outcome.call.index)
-        self._tally.take(self._judged(outcome))
+        self._tally.take(self._judged(outcome), known=known)
         if self._rules and self._pending.samples:
             self._stopped_by = first_to_stop(self._rules, self._state())
         self._finished = self._stopped_by is not None or not self._pending.samples

@@ -58,12 +58,13 @@ def settle(
         )
     ledger = VoteLedger(merged, Turns(_drawn_elsewhere, None))
     calls = _all_calls(ledger)
-    for index, reply in replies.items():
+    for position, (index, reply) in enumerate(replies.items(), 1):
         if isinstance(index, bool) or not isinstance(index, int) or index not in calls:
             raise SettingsError(
                 f"replies must have numbers of samples from 0 to {merged.n - 1} (n={merged.n}), got {received(index)}"
             )
-        ledger.receive(_outcome(calls[index], reply))
+        # Whoever asks after each reply has been told of those before it.
+        ledger.receive(_outcome(calls[index], reply), known=position < len(replies))
     return ledger.result(Drawing(abandoned=0, hit_deadline=False, elapsed=0.0)) if ledger.finished else None
 
 

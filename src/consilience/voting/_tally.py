@@ -54,8 +54,8 @@ class Tally:
         self._judged: list[Judged] = []
         self.ballots: list[str | None] = []
 
-    def take(self, judged: Judged) -> None:
-        """Count one sample."""
+    def take(self, judged: Judged, *, known: bool = False) -> None:
+        """Count one sample; one that is already known is not logged again."""
         sample, ballot, _, weight = judged
         self._judged.append(judged)
         self.ballots.append(ballot)
@@ -64,7 +64,7 @@ class Tally:
         else:
             blank_weight = self.judge.blank_weight(sample.source)
             self.count.add_vote(sample.index, ballot, weight, sample.source, blank_weight)
-        if logger.isEnabledFor(logging.DEBUG):
+        if not known and logger.isEnabledFor(logging.DEBUG):
             logger.debug("%s", sample_line(sample, "voted", sample.vote))
         if self.settings.on_sample is not None:
             self._announce(sample)

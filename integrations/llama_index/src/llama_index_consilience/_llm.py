@@ -16,6 +16,7 @@ from llama_index.core.base.llms.types import (
     LLMMetadata,
 )
 from llama_index.core.bridge.pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SerializeAsAny
+from llama_index.core.callbacks import CallbackManager
 from llama_index.core.llms import LLM
 from llama_index.core.prompts import BasePromptTemplate
 
@@ -127,13 +128,13 @@ class VotingLLM(LLM):
         self._on_abstain = on_abstain
         self._variation = variation
         if "callback_manager" in fields:
-            llm.callback_manager = self.callback_manager
+            self._pass_on(self.callback_manager)
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
         if name == "callback_manager" and "llm" in self.__dict__:
-            # Synthesizers and Settings give their callbacks to the LLM that they know; the calls are the inner one's.
-            self.llm.callback_manager = value
+            # Synthesizers and Settings give their callbacks to the LLM that they know; others make the calls.
+            self._pass_on(value)
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> VotingLLM:
         # Settings never change, and may hold what cannot be copied, such as a limiter; results are only read.
@@ -182,6 +183,12 @@ class VotingLLM(LLM):
     def last_vote(self) -> AnyResult | None:
         """The result of the call that ended last, of all threads and tasks; None before the first."""
         return self._last_vote
+
+    def _pass_on(self, callback_manager: CallbackManager) -> None:
+        self.llm.callback_manager = callback_manager
+        other = (self.__pydantic_private__ or {}).get("_on_abstain")
+        if isinstance(other, LLM):
+            other.callback_manager = callback_manager
 
     # Answers in one piece
 
