@@ -383,3 +383,15 @@ def test_from_json_takes_text_of_a_consensus():
 def test_the_text_of_a_path_reads_back_as_the_path(steps):
     result = dataclasses.replace(merge([{}]), missing=(Path(steps),))
     assert back(result).missing == (tuple(steps),)
+
+
+class Holder(BaseModel):
+    anything: dict[str, Any]
+
+
+def test_pydantic_writes_a_result_that_it_meets_anywhere_as_to_dict_does() -> None:
+    result = merge([{"a": 1, "b": {1: "x"}}, {"a": 1, "b": math.nan}, {"a": 2}])
+    holder = Holder(anything={"consensus": result})
+    assert holder.model_dump()["anything"] == {"consensus": result.to_dict()}
+    assert json.loads(holder.model_dump_json())["anything"]["consensus"] == json.loads(result.to_json())
+    assert holder.anything["consensus"] is result

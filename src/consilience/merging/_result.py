@@ -9,7 +9,7 @@ from typing import Any
 
 from .._errors import AbstainError
 from ..voting._excerpts import fields_repr
-from ..voting._json_form import to_text
+from ..voting._json_form import pydantic_form, to_text
 from ..voting._sample import Sample
 from . import _display, _serialization
 from ._fields import Candidate, FieldConsensus, Fields
@@ -228,6 +228,10 @@ class ConsensusResult:
             Exception: whatever ``model`` raises for the record.
         """
         return _serialization.result_from_text(cls, text, model)
+
+    @property
+    def __pydantic_serializer__(self) -> Any:
+        return pydantic_form(type(self).to_dict)
 
     def _repr_html_(self) -> str:
         """The result with bars for the fields to check, in a notebook."""

@@ -22,6 +22,7 @@ __all__ = [
     "checked",
     "in_shape",
     "json_form",
+    "pydantic_form",
     "reading",
     "samples_form",
     "samples_from",
@@ -191,3 +192,14 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "tuple[Sample, ...]": _is_anything,
 }
 """Annotation -> whether a value fits it."""
+
+
+def pydantic_form(to_dict: Callable[[Any], dict[str, Any]]) -> Any:
+    """What makes pydantic write a result that it meets in a field of any type as ``to_dict`` does.
+
+    Frameworks carry results in such fields, and write their models into traces and stores.
+    """
+    from pydantic_core import SchemaSerializer, core_schema
+
+    written = core_schema.plain_serializer_function_ser_schema(to_dict)
+    return SchemaSerializer(core_schema.any_schema(serialization=written))

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from .._errors import AbstainError
 from . import _display, _serialization
 from ._excerpts import fields_repr
-from ._json_form import to_text
+from ._json_form import pydantic_form, to_text
 from ._sample import Sample
 
 __all__ = ["VoteResult"]
@@ -177,14 +177,7 @@ class VoteResult:
 
     @property
     def __pydantic_serializer__(self) -> Any:
-        """How pydantic writes a result that a model holds somewhere: as ``to_dict`` does.
-
-        Frameworks carry results in fields of any type, and write those models into traces and stores.
-        """
-        from pydantic_core import SchemaSerializer, core_schema
-
-        written = core_schema.plain_serializer_function_ser_schema(type(self).to_dict)
-        return SchemaSerializer(core_schema.any_schema(serialization=written))
+        return pydantic_form(type(self).to_dict)
 
     def _repr_html_(self) -> str:
         """The result with bars for the counts, in a notebook."""
