@@ -19,7 +19,7 @@ from integrations.llama_index.tests.tracing import traced
 from llama_index.core import Settings
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index.core.callbacks import CallbackManager, TokenCountingHandler
-from llama_index.core.llms import MockLLM
+from llama_index.core.llms import LLM, MockLLM
 from llama_index.core.prompts import PromptTemplate
 
 from consilience import AbstainError, ConsensusSettings, SettingsError, VoteResult, VoteSettings, tally
@@ -243,6 +243,24 @@ def test_tokens_are_counted_once() -> None:
     assert counter.total_llm_token_count == 5 * (3 + 2) == response.additional_kwargs["vote"].usage["total_tokens"]
     asyncio.run(llm.achat(MESSAGES))
     assert counter.total_llm_token_count == 10 * (3 + 2)
+
+
+@pytest.mark.skipif("rate_limiter" not in LLM.model_fields, reason="this release of LlamaIndex has no rate limiters")
+def test_a_rate_limiter_holds_for_each_call() -> None:
+    class Limiter:
+        acquired = 0
+
+        def acquire(self) -> None:
+            self.acquired += 1
+
+        async def async_acquire(self) -> None:
+            self.acquired += 1
+
+    limiter = Limiter()
+    llm = VotingLLM(ScriptedLLM([BILLING] * 6), n=3, key="team", rate_limiter=limiter)
+    llm.complete("?")
+    asyncio.run(llm.achat(MESSAGES))
+    assert limiter.acquired == 6
 
 
 def test_tokens_of_the_llm_that_is_asked_instead_are_counted_too() -> None:

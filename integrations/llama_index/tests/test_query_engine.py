@@ -193,6 +193,38 @@ def test_other_engines_are_queried_n_times(asynchronous: bool) -> None:
     assert (response.response, response.metadata["vote"].counts) == ("yes", (("yes", 2), ("no", 1)))
 
 
+class Guarded(RetrieverQueryEngine):
+    """An engine that does more than to retrieve and to synthesize."""
+
+    def _query(self, query_bundle: QueryBundle) -> Any:
+        response: Any = super()._query(query_bundle)
+        response.response = response.response.replace("1872", "[withheld]")
+        return response
+
+    async def _aquery(self, query_bundle: QueryBundle) -> Any:
+        response: Any = await super()._aquery(query_bundle)
+        response.response = response.response.replace("1872", "[withheld]")
+        return response
+
+
+@BOTH
+def test_what_an_engine_does_besides_is_not_left_out(asynchronous: bool) -> None:
+    retriever = CountingRetriever()
+    engine = Guarded.from_args(retriever, llm=ScriptedLLM(["1872", "1862", "1872"], temperature=0.8))
+    assert ask(VoteQueryEngine(engine, n=3), asynchronous).response == "[withheld]"
+    assert retriever.asked == 3
+
+    class Narrow(RetrieverQueryEngine):
+        def retrieve(self, query_bundle: QueryBundle) -> Any:
+            return super().retrieve(query_bundle)[:1]
+
+        async def aretrieve(self, query_bundle: QueryBundle) -> Any:
+            return (await super().aretrieve(query_bundle))[:1]
+
+    narrow = Narrow.from_args(CountingRetriever(), llm=ScriptedLLM(["a", "a"], temperature=0.8))
+    assert len(ask(VoteQueryEngine(narrow, n=2), asynchronous).source_nodes) == 1
+
+
 @BOTH
 def test_a_router_is_queried_n_times(asynchronous: bool) -> None:
     choice = '[{"choice": 1, "reason": "mills"}]'

@@ -16,7 +16,6 @@ from llama_index.core.base.llms.types import (
     LLMMetadata,
 )
 from llama_index.core.bridge.pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SerializeAsAny
-from llama_index.core.callbacks import CallbackManager
 from llama_index.core.llms import LLM
 from llama_index.core.prompts import BasePromptTemplate
 
@@ -41,6 +40,9 @@ _TAKEN_OVER = (
     "query_wrapper_prompt",
 )
 """What LlamaIndex asks of the outer model before it calls it; the inner one is called with what came of it."""
+
+_PASSED_ON = {"callback_manager", "rate_limiter"}
+"""What belongs to the calls, which the inner model makes."""
 
 
 class VotingLLM(LLM):
@@ -127,14 +129,14 @@ class VotingLLM(LLM):
         self._consensus = consensus or consensus_like(voting)
         self._on_abstain = on_abstain
         self._variation = variation
-        if "callback_manager" in fields:
-            self._pass_on(self.callback_manager)
+        for name in _PASSED_ON & fields.keys():
+            self._pass_on(name, getattr(self, name))
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
-        if name == "callback_manager" and "llm" in self.__dict__:
+        if name in _PASSED_ON and "llm" in self.__dict__:
             # Synthesizers and Settings give their callbacks to the LLM that they know; others make the calls.
-            self._pass_on(value)
+            self._pass_on(name, value)
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> VotingLLM:
         # Settings never change, and may hold what cannot be copied, such as a limiter; results are only read.
@@ -184,11 +186,10 @@ class VotingLLM(LLM):
         """The result of the call that ended last, of all threads and tasks; None before the first."""
         return self._last_vote
 
-    def _pass_on(self, callback_manager: CallbackManager) -> None:
-        self.llm.callback_manager = callback_manager
-        other = (self.__pydantic_private__ or {}).get("_on_abstain")
-        if isinstance(other, LLM):
-            other.callback_manager = callback_manager
+    def _pass_on(self, name: str, value: Any) -> None:
+        for llm in (self.llm, (self.__pydantic_private__ or {}).get("_on_abstain")):
+            if isinstance(llm, LLM):
+                setattr(llm, name, value)
 
     # Answers in one piece
 

@@ -94,7 +94,7 @@ class VoteQueryEngine(BaseQueryEngine):
         self._engine = engine
         self._settings = wanted
         self._on_abstain = on_abstain
-        self._retrieves_once = _overrides(engine, "retrieve") and _overrides(engine, "synthesize")
+        self._retrieves_once = _retrieves_apart(type(engine))
         warn_of_copies(getattr(getattr(engine, "_response_synthesizer", None), "_llm", None))
 
     @property
@@ -233,9 +233,20 @@ def _whole_answer(record: Any) -> Any:
     return record[TEXT] if isinstance(record, dict) and set(record) == {TEXT} else record
 
 
-def _overrides(engine: BaseQueryEngine, name: str) -> bool:
-    """Whether an engine can do what the base class can only refuse."""
-    return getattr(type(engine), name, None) is not getattr(BaseQueryEngine, name)
+def _retrieves_apart(kind: type[BaseQueryEngine]) -> bool:
+    """Whether retrieving and synthesizing is all that an engine does.
+
+    The base class can only refuse to do either. A class that writes a query of its own, further down than what it
+    inherits for the two, does something else besides (a check of the answer, say), which must not be left out.
+    """
+    places = {name: _place_of(kind, name) for name in ("_query", "retrieve", "synthesize")}
+    base = kind.__mro__.index(BaseQueryEngine)
+    return max(places["retrieve"], places["synthesize"]) < base and places["_query"] >= places["synthesize"]
+
+
+def _place_of(kind: type[BaseQueryEngine], name: str) -> int:
+    """How far up the line of classes a method is found."""
+    return next(place for place, each in enumerate(kind.__mro__) if name in vars(each))
 
 
 def _first_behind(result: AnyResult) -> int:
