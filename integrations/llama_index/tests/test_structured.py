@@ -18,7 +18,7 @@ from llama_index.core.bridge.pydantic import BaseModel
 from llama_index.core.llms import LLM, CustomLLM
 from llama_index.core.llms.callbacks import llm_completion_callback
 from llama_index.core.program import LLMTextCompletionProgram
-from llama_index.core.prompts import PromptTemplate
+from llama_index.core.prompts import ChatPromptTemplate, PromptTemplate, RichPromptTemplate, SelectorPromptTemplate
 from llama_index.core.response_synthesizers import ResponseMode, get_response_synthesizer
 from llama_index.core.response_synthesizers.refine import DefaultRefineProgram
 from llama_index.core.types import PydanticProgramMode
@@ -82,13 +82,53 @@ def test_every_form_merges_field_by_field(form: str, is_chat_model: bool) -> Non
     asked = inner._prompts[0]
     asked = "\n\n".join(message.content for message in asked) if is_chat_model else asked
     instructions = "Answer with one JSON object"
-    parts = ["Be exact.", instructions, "What is known?"] if is_chat_model else ["Be exact.", "What", instructions]
+    parts = ["Be exact.", "What is known?", instructions]
     assert [asked.find(part) for part in parts] == sorted(asked.find(part) for part in parts)
     assert asked.count(instructions) == 1
     call = ("a" if form.startswith("a") else "") + ("chat" if is_chat_model else "complete")
     paths = {tuple(spans.path(each)[:-1]) for each in spans.named(f"ScriptedLLM.{call}")}
     assert len(paths) == 1
     assert paths.pop()[0] == f"VotingLLM.{form}"
+
+
+def in_tags(text: str) -> str:
+    return f"<s>{text}</s>"
+
+
+def as_dialogue(messages: Any) -> str:
+    return "".join(f"<{message.role.value}>{message.content}" for message in messages) + "<assistant>"
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        PromptTemplate("What is known? {text}"),
+        ChatPromptTemplate([ChatMessage(content="What is known? {text}")]),
+        ChatPromptTemplate([ChatMessage(role="system", content="Be exact."), ChatMessage(content="{text}")]),
+        SelectorPromptTemplate(PromptTemplate("What is known? {text}")),
+        RichPromptTemplate("What is known? {{ text }}"),
+        PromptTemplate("What is known? {text}", output_parser=ConsilienceOutputParser(key="other")),
+    ],
+    ids=lambda prompt: type(prompt).__name__,
+)
+@pytest.mark.parametrize("is_chat_model", [False, True])
+def test_every_kind_of_template_asks_for_the_instance_once(prompt: Any, is_chat_model: bool) -> None:
+    inner = cycling(
+        is_chat_model=is_chat_model,
+        completion_to_prompt=in_tags,
+        messages_to_prompt=as_dialogue,
+    )
+    before = prompt.output_parser
+    assert VotingLLM(inner, n=3).structured_predict(Mill, prompt, text="Read {braces}.") == MERGED
+    asked = inner._prompts[0]
+    text = "".join(message.content for message in asked) if is_chat_model else asked
+    assert text.count("Answer with one JSON object") == 1
+    assert "Read {braces}." in text
+    if not is_chat_model and not isinstance(prompt, RichPromptTemplate):
+        assert text.endswith(("</s>", "<assistant>"))
+    assert prompt.output_parser is before
+    if isinstance(prompt, SelectorPromptTemplate):
+        assert prompt.default_template.output_parser is None
 
 
 @pytest.mark.parametrize("form", FORMS)

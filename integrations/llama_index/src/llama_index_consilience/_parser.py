@@ -25,7 +25,7 @@ else:
     except ImportError:
         from llama_index.core.types import BaseOutputParser as _Base
 
-__all__ = ["ConsilienceOutputParser", "with_instructions"]
+__all__ = ["ConsilienceOutputParser"]
 
 _ANY_ONE: dict[str, Any] = {
     "n": 1,
@@ -79,6 +79,12 @@ class ConsilienceOutputParser(_Base):
     def settings(self) -> VoteSettings:
         """How this parser reads, judges and decides."""
         return self._settings
+
+    @property
+    def instructions(self) -> str:
+        """What ``format`` tells the model; empty where the validator is no schema."""
+        schema = _schema_of(self._settings.validator)
+        return "" if schema is None else _instructions(schema)
 
     def parse(self, output: str) -> Any:
         """What one reply says: the value of ``key``, or the whole record as the validator left it.
@@ -136,16 +142,14 @@ class ConsilienceOutputParser(_Base):
             Answer with one JSON object and nothing else. It must fit this JSON Schema:
             {"properties": {"team": ...
         """
-        schema = _schema_of(self._settings.validator)
-        return query if schema is None else f"{query}\n\n{_instructions(schema)}"
+        return f"{query}\n\n{self.instructions}" if self.instructions else query
 
     def format_messages(self, messages: list[ChatMessage]) -> list[ChatMessage]:
         """The messages, with the same instructions at the end of the system message or else of the last message.
 
         The messages given are left as they are: they may be those of a template.
         """
-        schema = _schema_of(self._settings.validator)
-        return messages if schema is None else _instructed(messages, _instructions(schema))
+        return _instructed(messages, self.instructions) if self.instructions else messages
 
     def __copy__(self) -> ConsilienceOutputParser:
         return self
@@ -156,11 +160,6 @@ class ConsilienceOutputParser(_Base):
 
 class _NoComponent:
     """No parser can be asked instead of this one: there is only the reply that was read."""
-
-
-def with_instructions(messages: list[ChatMessage], model: type[BaseModel]) -> list[ChatMessage]:
-    """Messages that ask for an instance of a model."""
-    return _instructed(messages, _instructions(model.model_json_schema()))
 
 
 def _reply(output: Any) -> Any:

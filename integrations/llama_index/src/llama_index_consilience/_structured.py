@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.bridge.pydantic import BaseModel
 from llama_index.core.llms import LLM
-from llama_index.core.prompts import BasePromptTemplate
+from llama_index.core.prompts import BasePromptTemplate, SelectorPromptTemplate
 from llama_index.core.types import PydanticProgramMode
 
 from consilience import Reply
 
-from ._parser import ConsilienceOutputParser, with_instructions
+from ._parser import ConsilienceOutputParser
 from ._replies import reply_of
 
 __all__ = ["StructuredCall"]
@@ -88,17 +89,36 @@ class StructuredCall:
         )
 
     def _messages(self) -> list[ChatMessage]:
-        messages = self.prompt.format_messages(llm=self.owner, **self.prompt_args)
-        return with_instructions(self.owner._extend_messages(messages), self.output_cls)
+        messages = self._template().format_messages(llm=self.owner, **self.prompt_args)
+        if not any(self._parser.instructions in (message.content or "") for message in messages):
+            messages = self._parser.format_messages(messages)
+        return self.owner._extend_messages(messages)
 
     def _text(self) -> str:
-        text = self.prompt.format(
+        text = self._template().format(
             llm=self.owner,
             messages_to_prompt=self.owner.messages_to_prompt,
             completion_to_prompt=self.owner.completion_to_prompt,
             **self.prompt_args,
         )
-        return self.owner._extend_prompt(ConsilienceOutputParser(validator=self.output_cls).format(text))
+        return self.owner._extend_prompt(text if self._parser.instructions in text else self._parser.format(text))
+
+    @cached_property
+    def _parser(self) -> ConsilienceOutputParser:
+        return ConsilienceOutputParser(validator=self.output_cls)
+
+    def _template(self) -> BasePromptTemplate:
+        """A copy of the template that asks for the instance, within whatever it wraps the text in.
+
+        A selector hands its parser to templates that all programs share, so it selects first. Templates in Jinja pay no
+        heed to a parser where they make a text: those get the instructions at the end.
+        """
+        prompt = self.prompt
+        if isinstance(prompt, SelectorPromptTemplate):
+            prompt = prompt.select(llm=self.owner)
+        prompt = prompt.model_copy()
+        prompt.output_parser = self._parser
+        return prompt
 
     def _read(self, response: Any) -> Reply:
         return reply_of(response, "json", self._source())
