@@ -16,6 +16,8 @@ from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.response.schema import PydanticResponse, Response
 from llama_index.core.bridge.pydantic import BaseModel
 from llama_index.core.callbacks import CallbackManager, CBEventType, LlamaDebugHandler, TokenCountingHandler
+from llama_index.core.chat_engine import ContextChatEngine, SimpleChatEngine
+from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.query_engine import (
     CustomQueryEngine,
     RetrieverQueryEngine,
@@ -303,6 +305,19 @@ def test_a_router_gets_the_abstention() -> None:
     )
     with pytest.raises(AbstainError, match="tie"):
         ask(router)
+
+
+def test_the_voting_llm_in_chat_engines() -> None:
+    llm = VotingLLM(ScriptedLLM(lambda prompt: "1862", is_chat_model=True), n=2, answers="text")
+    # The memory that they make by themselves leaves a database open.
+    simple = SimpleChatEngine.from_defaults(llm=llm, memory=ChatMemoryBuffer.from_defaults(token_limit=1000))
+    assert simple.chat("When?").response == "1862"
+    assert "".join(simple.stream_chat("When?").response_gen) == "1862"
+    assert asyncio.run(simple.achat("When?")).response == "1862"
+    context = ContextChatEngine.from_defaults(
+        CountingRetriever(), llm=llm, memory=ChatMemoryBuffer.from_defaults(token_limit=1000)
+    )
+    assert context.chat("When?").response == "1862"
 
 
 @pytest.mark.parametrize("mode", list(ResponseMode))

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import llama_index.core.llms.mock
 import pytest
 from integrations.llama_index.tests.scripted import ScriptedLLM
 from integrations.llama_index.tests.tracing import traced
@@ -335,6 +336,28 @@ def test_a_model_that_calls_functions_makes_the_instances(form: str) -> None:
     assert llm.last_vote is not None
     assert [sample.code for sample in llm.last_vote.samples] == [None, "invalid", None, None, "sampler_error"]
     assert llm.last_vote.samples[0].source == "calling"
+
+
+MOCK = getattr(llama_index.core.llms.mock, "MockFunctionCallingLLM", None)
+
+
+@pytest.mark.skipif(MOCK is None, reason="this release of LlamaIndex has no model that mocks functions")
+def test_the_program_of_llama_index_for_functions() -> None:
+    names = itertools.cycle(["Norvik Mill", "Norvik Mill", "Nor"])
+
+    def generator(*_: Any, **__: Any) -> ChatMessage:
+        arguments = {"name": next(names), "built": 1862}
+        block = llama_index.core.base.llms.types.ToolCallBlock(
+            tool_call_id="1", tool_name="Mill", tool_kwargs=arguments
+        )
+        return ChatMessage(role="assistant", blocks=[block])
+
+    assert MOCK is not None
+    inner = MOCK(response_generator=generator, is_chat_model=True)
+    assert inner.metadata.is_function_calling_model
+    llm = VotingLLM(inner, n=3)
+    for form in FORMS:
+        assert predict(llm, form) == Mill(name="Norvik Mill", built=1862)
 
 
 def test_refusals_of_a_type_in_raise_on_pass() -> None:
