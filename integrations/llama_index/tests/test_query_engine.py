@@ -419,6 +419,8 @@ def test_a_temperature_of_zero_is_warned_of() -> None:
     with pytest.warns(UserWarning, match="copies of one reply") as caught:
         VoteQueryEngine(engine_for(ScriptedLLM([], temperature=0)), n=3)
     assert caught[0].filename == __file__
+    with pytest.warns(UserWarning, match="is 0.1, at which the samples of a vote hardly differ: set it to 0.5"):
+        VoteQueryEngine(engine_for(ScriptedLLM([])), n=3)
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ class VoteQueryEngine(BaseQueryEngine):
         SettingsError, TypeError: an argument is wrong.
 
     Warns:
-        UserWarning: the temperature of the engine's LLM is 0.
+        UserWarning: the temperature of the engine's LLM is 0.1 or less.
 
     Example:
         >>> from llama_index.core import Document, SummaryIndex

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from llama_index.core.base.llms.types import ChatResponse, CompletionResponse
 from llama_index.core.bridge.pydantic import BaseModel
 
-from consilience import Reply
+from consilience import Reply, SettingsError
 
 __all__ = ["TEXT", "Answers", "check_answers", "reply_of", "reply_to", "text_of"]
 
@@ -19,6 +19,8 @@ TEXT = "text"
 """The field of the record that is made of a plain text."""
 
 _CUT_OFF = frozenset({"length", "max_tokens", "MAX_TOKENS"})
+"""Of JSON the core sees by itself that it was cut off; half a plain text looks like a whole one."""
+
 _REASONS = ("finish_reason", "stop_reason", "done_reason")
 _COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 
@@ -27,10 +29,8 @@ def check_answers(answers: Any) -> None:
     """Check the option ``answers``.
 
     Raises:
-        ValueError: it is neither "json" nor "text".
+        SettingsError: it is neither "json" nor "text".
     """
-    from consilience import SettingsError
-
     if answers not in ("json", "text"):
         raise SettingsError(f'answers must be "json" or "text", got {answers!r}')
 

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
+from llama_index.core.constants import DEFAULT_TEMPERATURE
 from llama_index.core.llms import LLM
 
 from consilience import SettingsError, sample_index
@@ -72,6 +73,10 @@ class Variation:
 
 
 _COPIES = "the temperature is 0, at which the samples of a vote are copies of one reply: agreement will mean nothing"
+_HARDLY_DIFFER = (
+    "the temperature of the model is {own:g}, at which the samples of a vote hardly differ: set it to 0.5 or more, or "
+    "agreement will mean little"
+)
 _RAISED = (
     f"the temperature of the model is 0, at which all samples are the same: they are drawn at {LEAST_TEMPERATURE} "
     "instead; temperature= says otherwise"
@@ -89,10 +94,13 @@ def _own_seed(llm: LLM) -> Any:
 
 
 def warn_of_copies(llm: Any) -> None:
-    """Warn of a model whose temperature is 0, where it cannot be said in each call.
+    """Warn of a model with a temperature so low that samples hardly differ, where no other can be said in each call.
 
     Warns:
-        UserWarning: all samples will be the same.
+        UserWarning: the temperature is 0, or not above LlamaIndex's default of 0.1.
     """
-    if llm is not None and _own_temperature(llm) == 0:
+    own = None if llm is None else _own_temperature(llm)
+    if own == 0:
         warnings.warn(_COPIES, stacklevel=3)
+    elif own is not None and own <= DEFAULT_TEMPERATURE:
+        warnings.warn(_HARDLY_DIFFER.format(own=own), stacklevel=3)
