@@ -55,12 +55,12 @@ def sleeping_llm() -> Any:
             return LLMMetadata()
 
         @llm_completion_callback()
-        def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
+        def complete(self, prompt: str, *_: Any, **__: Any) -> CompletionResponse:  # noqa: ARG002
             time.sleep(CALL)
             return CompletionResponse(text=REPLY)
 
         @llm_completion_callback()
-        async def acomplete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
+        async def acomplete(self, prompt: str, *_: Any, **__: Any) -> CompletionResponse:  # noqa: ARG002
             await asyncio.sleep(CALL)
             return CompletionResponse(text=REPLY)
 
