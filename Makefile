@@ -43,8 +43,9 @@ lint: $(STAMP) $(ADAPTERS:%=.venvs/%-newest/.installed)
 	for adapter in $(ADAPTERS); do \
 		$(BIN)/mypy --python-executable .venvs/$$adapter-newest/bin/python integrations/$$adapter/src || exit 1; done
 
-bench: $(BENCH_STAMP)
+bench: $(BENCH_STAMP) $(ADAPTERS:%=.venvs/%-newest/.installed)
 	$(BIN)/python -m benchmarks
+	for adapter in $(ADAPTERS); do .venvs/$$adapter-newest/bin/python -m benchmarks $$adapter || exit 1; done
 
 docs: $(STAMP)
 	$(BIN)/python docs/reference.py
