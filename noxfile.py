@@ -7,7 +7,7 @@ import nox
 PYTHONS = ["3.10", "3.11", "3.12", "3.13"]
 ADAPTERS = ["langchain", "llama_index", "dspy"]
 
-nox.options.default_venv_backend = "venv"
+nox.options.default_venv_backend = "uv|venv"
 nox.options.error_on_missing_interpreters = True
 nox.options.sessions = ["newest", "lowest", "adapter_newest", "adapter_lowest"]
 
