@@ -124,3 +124,13 @@ def test_whoever_changes_the_value_does_not_change_what_was_agreed():
         assert json.dumps(result.partial) == before
         if "compare" not in options:
             check_report(result)
+
+
+@pytest.mark.parametrize("fields", range(1, 14))
+@pytest.mark.parametrize(("most", "n"), [(2, 3), (3, 5), (4, 5), (4, 7), (5, 7), (7, 9), (6, 11)])
+def test_a_confidence_that_is_just_enough_is_enough(fields, most, n):
+    revisions = [{f"f{field}": min(0, most - 1 - place) for field in range(fields)} for place in range(n)]
+    result = merge(revisions, weights=None, min_confidence=most / n)
+    assert result.consensus_confidence_score == most / n
+    assert not result.abstained
+    assert merge(revisions, weights=None, min_confidence=most / n + 1e-6).reason == "low_confidence"

@@ -50,6 +50,9 @@ __all__ = ["NO_FIT", "JSONConsensus", "Merger", "log_result", "merge"]
 
 logger = logging.getLogger("consilience")
 
+_ROUNDING = 1e-9
+"""What a mean of many shares may be off by."""
+
 NO_FIT = "the revision as a whole does not fit the schema"
 
 
@@ -318,7 +321,7 @@ class Merger:
             tried = f"none of {consensus.search.tried} combinations"
             limit = ", the limit," if consensus.search.hit_limit else ""
             return ConsensusReason.INCONSISTENT, f"{tried}{limit} satisfies the constraints"
-        if confidence < settings.min_confidence:
+        if confidence < settings.min_confidence - _ROUNDING:
             shown = f"{confidence:.2f} is below min_confidence {settings.min_confidence:g}"
             return ConsensusReason.LOW_CONFIDENCE, f"consensus_confidence_score {shown}"
         return None, ""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -76,7 +77,7 @@ def report(root: Decision, choices: Mapping[int, int], witnesses: Witnesses) -> 
         resolved=statuses[Status.RESOLVED],
         omitted=statuses[Status.OMITTED],
         lacking_sources=sum(place.lacks_sources for place in counted),
-        confidence=_mean([each.best_weight / each.total for each in decisions if each.total]) or 0.0,
+        confidence=_mean_agreement(decisions),
         string_similarity=_mean([each.likeness for each in decisions if each.likeness is not None]),
     )
 
@@ -166,6 +167,20 @@ def _candidates(decision: Decision, choices: Mapping[int, int], witnesses: Witne
     if len(candidates) > 1:
         candidates.sort(key=lambda each: (-each.weight, each.absent, canonical_text(each.value)))
     return tuple(candidates)
+
+
+def _mean_agreement(decisions: Sequence[Decision]) -> float:
+    """The mean share of the best answers; 0 without any.
+
+    Weights over the same total are added up as whole numbers: three shares of 0.6 are 0.6 on average, not a hair less.
+    """
+    weights: dict[int, int] = {}
+    number = 0
+    for each in decisions:
+        if each.total:
+            weights[each.total] = weights.get(each.total, 0) + each.best_weight
+            number += 1
+    return math.fsum(weight / (total * number) for total, weight in weights.items())
 
 
 def _mean(numbers: list[float]) -> float | None:
