@@ -22,7 +22,8 @@ _DASHES = "-‐‑‒–—−﹣"
 _FOLDED = str.maketrans(dict.fromkeys(_APOSTROPHES, "'") | dict.fromkeys(_DASHES, "-") | dict.fromkeys("“”„″", '"'))
 
 # A sign may stand apart ("- 5"), behind ("500-", as some ledgers have it) or be a pair of brackets.
-_NUMBER = re.compile(r"[+-]?\s*\d+(?:[.,:/]\d+)*(?:\s*[+-](?!\s*\w))?|\(\s*\d+(?:[.,:/]\d+)*\s*\)")
+# Spaces belong to it behind a sign only: a match that could start at every space of a long run would take its square.
+_NUMBER = re.compile(r"(?:[+-]\s*)?\d+(?:[.,:/]\d+)*(?:\s*[+-](?!\s*\w))?|\(\s*\d+(?:[.,:/]\d+)*\s*\)")
 _PRIMES = re.compile(r"""(?<=\d)\s?(?:''|['"])(?!\w)""")
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 
@@ -107,14 +108,26 @@ def _average_linkage(matrix: Matrix, threshold: float) -> list[list[int]]:
     sums = np.array(matrix, dtype=float)
     sizes = np.ones(len(matrix))
     np.fill_diagonal(sums, -np.inf)
+    means = sums.copy()
+    # The best partner of every group, the first of equals, so that not every two groups are looked at again each time.
+    partner = means.argmax(axis=1)
+    best = means.max(axis=1)
     while len(groups) > 1:
-        means = sums / np.outer(sizes, sizes)
-        first, second = divmod(int(np.argmax(means)), len(matrix))
-        if means[first, second] < threshold - 1e-9:
+        first = int(best.argmax())
+        if best[first] < threshold - 1e-9:
             break
+        second = int(partner[first])
         sums[first] += sums[second]
         sums[:, first] = sums[first]
         sums[second] = sums[:, second] = sums[first, first] = -np.inf
         sizes[first] += sizes[second]
         groups[first] = sorted(groups[first] + groups.pop(second))
+        means[first] = means[:, first] = sums[first] / (sizes[first] * sizes)
+        means[second] = means[:, second] = best[second] = -np.inf
+        closer = (means[:, first] > best) | ((means[:, first] == best) & (partner >= first))
+        lost = ~closer & ((partner == first) | (partner == second)) & (best > -np.inf)
+        best[closer], partner[closer] = means[closer, first], first
+        for stale in (first, *np.flatnonzero(lost)):
+            partner[stale] = means[stale].argmax()
+            best[stale] = means[stale, partner[stale]]
     return list(groups.values())

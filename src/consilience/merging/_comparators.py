@@ -15,6 +15,7 @@ from .._coroutines import require_plain_function
 from .._errors import ConsilienceError, SettingsError
 from ..voting._ballots import ballot
 from ..voting._normalizers import Normalizer, vote_normalizer
+from ._centres import Run, around_the_heaviest, heaviest_first
 from ._clusters import cluster_texts, distinction
 from ._paths import Path
 from ._ratios import text_ratios
@@ -245,26 +246,40 @@ class Tolerance(Comparator):
 
     def groups(self, values: Sequence[Any], weights: Sequence[int], /) -> list[list[int]]:
         exact = [_exact(value) for value in values]
-        return around_the_heaviest(exact, weights, self._is_close)
+        if self.rel > 1:  # then a number can be close to one far away and not to those between
+            return around_the_heaviest(exact, weights, self._is_close)
+        # What is close to a number are its neighbours in order of size: a run, which moves on with the number.
+        numbers = {place: number for place, number in enumerate(exact) if number is not None}
+        by_size = sorted(numbers, key=numbers.__getitem__)
+        reach: list[Sequence[int]] = [(place,) for place in range(len(values))]
+        start = end = 0
+        for place in by_size:
+            while not self._is_close(numbers[by_size[start]], numbers[place]):
+                start += 1
+            while end < len(by_size) and self._is_close(numbers[place], numbers[by_size[end]]):
+                end += 1
+            reach[place] = Run(by_size, start, end)
+        return heaviest_first(reach, weights)
 
     def equal_pairs(self, left: Sequence[Any], right: Sequence[Any], /) -> Pairs:
         ours, theirs = [_exact(value) for value in left], [_exact(value) for value in right]
         # Whole matrices in floating point first, because exact fractions take a hundred times as long.
-        near = self._may_be_close(ours, theirs)
-        for row, column in zip(*near.nonzero(), strict=True):
+        near, open_ = self._roughly_close(ours, theirs)
+        for row, column in zip(*open_.nonzero(), strict=True):
             near[row, column] = self._is_close(ours[row], theirs[column])
         return near
 
-    def _may_be_close(self, left: Sequence[Fraction | None], right: Sequence[Fraction | None]) -> Pairs:
+    def _roughly_close(self, left: Sequence[Fraction | None], right: Sequence[Fraction | None]) -> tuple[Pairs, Pairs]:
+        """Which numbers are close, and of which floating point cannot tell: at the edge, and where it has no room."""
         import numpy as np
 
         one, other = (np.array([_rounded(number) for number in side]) for side in (left, right))
         one, other = one[:, None], other[None, :]
         with np.errstate(all="ignore"):
             larger = np.maximum(np.abs(one), np.abs(other))
-            allowed = np.maximum(_rounded(_decimal(self.abs)), _rounded(_decimal(self.rel)) * larger) + 1e-9 * larger
-            # What is too large for floating point is left to the exact comparison.
-            return np.asarray((np.abs(one - other) <= allowed) | np.isinf(one) | np.isinf(other))
+            room = np.maximum(_rounded(_decimal(self.abs)), _rounded(_decimal(self.rel)) * larger) - np.abs(one - other)
+            at_the_edge = (np.abs(room) <= 1e-9 * larger + 1e-300) | (~np.isfinite(room) & ~np.isnan(larger))
+            return np.asarray(room > 0), np.asarray(at_the_edge)
 
     def _is_close(self, one: Fraction | None, other: Fraction | None) -> bool:
         if one is None or other is None:
@@ -381,23 +396,3 @@ def _equal_codes(left: Sequence[Hashable], right: Sequence[Hashable]) -> Pairs:
     codes: dict[Hashable, int] = {}
     rows, columns = ([codes.setdefault(mark, len(codes)) for mark in side] for side in (left, right))
     return np.asarray(np.array(rows)[:, None] == np.array(columns)[None, :])
-
-
-def around_the_heaviest(
-    values: Sequence[Any], weights: Sequence[int], same: Callable[[Any, Any], bool]
-) -> list[list[int]]:
-    """Groups for a relation that need not be transitive: every value within reach of a centre, heaviest group first."""
-    reach = {
-        one: [other for other in range(len(values)) if one == other or same(values[one], values[other])]
-        for one in range(len(values))
-    }
-    groups = []
-    while reach:
-        centre = max(reach, key=lambda one: (sum(weights[other] for other in reach[one]), weights[one], -one))
-        group = sorted(reach[centre])
-        groups.append(group)
-        taken = set(group)
-        reach = {
-            one: [other for other in others if other not in taken] for one, others in reach.items() if one not in taken
-        }
-    return sorted(groups)

@@ -47,7 +47,8 @@ def measured_likeness(root: Node, revisions: Sequence[int]) -> Integers:
     size = len(revisions)
     ones, others = np.tril_indices(size, -1)
     common, either, alike = (np.zeros(len(ones), dtype=np.int64) for _ in range(3))
-    for block in _blocks(root, revisions, len(ones)):
+    rare = _Rare(revisions)
+    for block in _blocks(root, revisions, len(ones), rare):
         common += block.unanimous
         either += block.unanimous
         if block.leaves and len(ones):
@@ -55,6 +56,10 @@ def measured_likeness(root: Node, revisions: Sequence[int]) -> Integers:
             common += equal
             either += present
             alike += similar
+    if rare.used:
+        common += rare.common[ones, others]
+        either += rare.having[ones] + rare.having[others] - rare.both[ones, others]
+        alike += rare.alike[ones, others]
     ratio = np.where(either > 0, (common + alike / UNIT) / np.maximum(either, 1), 1.0)
     units = np.zeros((size, size), dtype=np.int64)
     units[ones, others] = units[others, ones] = np.rint(ratio * UNIT)
@@ -139,8 +144,46 @@ class _Block:
             leaf.likeness = similarity / UNIT / count if count else None
 
 
-def _blocks(root: Node, revisions: Sequence[int], pairs: int) -> Iterator[_Block]:
-    """Some of the leaves at a time, so that all pairs of revisions there do not need too much memory."""
+class _Rare:
+    """The leaves that few of many revisions have: only those few are compared there, not every two of all.
+
+    ``having`` is the number of such leaves of each revision, ``both`` that of every two of them.
+    """
+
+    def __init__(self, revisions: Sequence[int]) -> None:
+        self._places = {revision: place for place, revision in enumerate(revisions)}
+        self.used = False
+
+    def takes(self, answers: Sequence[Answer]) -> bool:
+        """Whether so few revisions have this leaf that it is worth the trouble."""
+        size = len(self._places)
+        return size >= _MANY and 4 * sum(len(behind) for _, behind in answers) <= size
+
+    def add(self, leaf: Node, answers: Sequence[Answer]) -> None:
+        import numpy as np
+
+        if not self.used:
+            self.used, size = True, len(self._places)
+            self.having = np.zeros(size, dtype=np.int64)
+            self.both, self.common, self.alike = (np.zeros((size, size), dtype=np.int64) for _ in range(3))
+        those = sorted(self._places[revision] for _, behind in answers for revision in behind)
+        self.having[those] += 1
+        if len(those) < 2:
+            return
+        ones, others = np.tril_indices(len(those), -1)
+        block, names = _Block(), {place: index for index, place in enumerate(those)}
+        block.add(leaf, answers, {revision: names[place] for revision, place in self._places.items() if place in names})
+        equal, present, similar = block.compare(ones, others)
+        rows, columns = np.array(those)[ones], np.array(those)[others]
+        for total, counted in ((self.both, present), (self.common, equal), (self.alike, similar)):
+            total[rows, columns] += counted
+
+
+def _blocks(root: Node, revisions: Sequence[int], pairs: int, rare: _Rare) -> Iterator[_Block]:
+    """Some of the leaves at a time, so that all pairs of revisions there do not need too much memory.
+
+    Those that few have go to ``rare`` instead.
+    """
     places = {revision: place for place, revision in enumerate(revisions)}
     most = max(1, _CELLS // max(pairs, 1))
     block = _Block()
@@ -151,6 +194,9 @@ def _blocks(root: Node, revisions: Sequence[int], pairs: int) -> Iterator[_Block
             if len(behind) == len(revisions):
                 block.unanimous += 1
                 continue
+        if rare.takes(answers):
+            rare.add(leaf, answers)
+            continue
         if len(answers) >= _MANY:
             alone = _Block()
             alone.add(leaf, answers, places)

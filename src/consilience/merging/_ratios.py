@@ -19,6 +19,9 @@ Scorer = Callable[[str, str], float]
 _LONG = 50_000
 """So many characters together take longer to compare than to look up."""
 
+_LONG_TEXT = 5_000
+"""Texts of so many characters on average are compared two by two, which skips what they begin and end with alike."""
+
 
 def text_ratios(left: Sequence[str], right: Sequence[str]) -> Matrix:
     """The normalised indel similarity of every text on the left with every text on the right.
@@ -33,6 +36,9 @@ def text_ratios(left: Sequence[str], right: Sequence[str]) -> Matrix:
 
     if left is right and sum(map(len, left)) > _LONG:
         return _each_pair_once(left)
+    if sum(map(len, left)) + sum(map(len, right)) > _LONG_TEXT * (len(left) + len(right)):
+        pairs = [(one, other) for one in left for other in right]
+        return paired_ratios([one for one, _ in pairs], [other for _, other in pairs]).reshape(len(left), len(right))
     return np.asarray(cdist(left, right, scorer=ratio, dtype=np.float64)) / 100.0
 
 
