@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -13,32 +13,39 @@ __all__ = [
     "field_paths",
     "item_in",
     "members_in",
-    "model_in",
     "models_in",
     "spellings",
+    "target",
     "write_path",
 ]
 
+_WRAPPERS = frozenset({"Required", "NotRequired", "ReadOnly"})
 _LISTS = (list, tuple, set, frozenset)
+
+
+def target(annotation: Any) -> Any:
+    """What an annotation stands for: another one, if it names one (``type Money = …``) or wraps one (``Required``)."""
+    while True:
+        if hasattr(annotation, "__value__") and hasattr(annotation, "__type_params__"):
+            annotation = annotation.__value__
+        elif getattr(get_origin(annotation), "_name", None) in _WRAPPERS:
+            annotation = get_args(annotation)[0]
+        else:
+            return annotation
 
 
 def alternatives(annotation: Any) -> Iterator[Any]:
     """The types that an annotation admits: the members of a union, without Annotated, None and root models."""
+    annotation = target(annotation)
     if get_origin(annotation) is Annotated:
-        annotation = get_args(annotation)[0]
-    if get_origin(annotation) in (Union, UnionType):
+        yield from alternatives(get_args(annotation)[0])
+    elif get_origin(annotation) in (Union, UnionType):
         for member in get_args(annotation):
             yield from alternatives(member)
     elif _is_model(annotation) and getattr(annotation, "__pydantic_root_model__", False):
         yield from alternatives(annotation.model_fields["root"].annotation)
     elif annotation is not type(None):
         yield annotation
-
-
-def model_in(annotation: Any) -> Any:
-    """The model that an annotation admits, if it is the only type besides None."""
-    types = list(alternatives(annotation))
-    return types[0] if len(types) == 1 and _is_model(types[0]) else None
 
 
 def item_in(annotation: Any) -> Any:
@@ -75,11 +82,14 @@ def models_in(annotation: Any, seen: set[Any] | None = None) -> Iterator[Any]:
     """Every model that an annotation reaches."""
     seen = set() if seen is None else seen
     for each in alternatives(annotation):
+        if isinstance(each, Hashable):  # else it is no type: a literal value, or the parameters of a callable
+            if each in seen:
+                continue
+            seen.add(each)
         if not _is_model(each):
             for argument in get_args(each):
                 yield from models_in(argument, seen)
-        elif each not in seen:
-            seen.add(each)
+        else:
             yield each
             for field in each.model_fields.values():
                 yield from models_in(field.annotation, seen)

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from ._annotations import field_key, field_paths
 from ._comparators import Comparator
-from ._paths import EACH, Path
+from ._paths import EACH, EVERY_KEY, Path
 
 __all__ = ["JsonSchemaLayout", "Layout", "ModelLayout", "Room"]
 
@@ -97,7 +97,7 @@ def _room(annotation: Any, path: tuple[str | int, ...]) -> Room:
         return max(_room(item, tuple(below)) for item in items) if isinstance(step, int) else Room.NONE
     if kind is dict or (kind.__module__ == "collections.abc" and len(arguments) == 2):
         values = arguments[1] if arguments else Any
-        return min(Room.OPEN, _room(values, tuple(below))) if isinstance(step, str) else Room.NONE
+        return min(Room.OPEN, _room(values, tuple(below))) if isinstance(step, str) or step == EVERY_KEY else Room.NONE
     return Room.OPEN
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import UnionType
-from typing import Annotated, Any, Final, Union, get_args, get_origin
+from typing import Any, Final
 
-from ._annotations import alternatives, below, field_key, item_in, members_in, model_in, models_in
-from ._comparators import Comparator, Ordered
+from ._annotations import alternatives, below, models_in
+from ._declared import Declared
 from ._forms import comparable_form
 from ._incomplete import incomplete_validator
 from ._layout import Layout, ModelLayout
-from ._paths import EACH, Path
+from ._paths import Path
 from ._resolvers import OMIT
 from ._revisions import plain_json
 from ._schema import Built, Cleaned, outermost, without
@@ -30,9 +29,7 @@ class PydanticModel:
     def __init__(self, model: Any) -> None:
         self._model = model
         self.layout: Layout = ModelLayout(model)
-        found: dict[Path, Comparator] = {}
-        self._collect(model, Path(), found, ())
-        self.rules: Mapping[Path, Comparator] = found
+        self.rules = Declared(model)
         self.has_constraints = any(map(_validates_as_a_whole, (model, *models_in(model))))
 
     def clean(self, record: Any) -> Cleaned:
@@ -131,30 +128,6 @@ class PydanticModel:
     def _incomplete(self) -> Any:
         return incomplete_validator(self._model)
 
-    def _collect(self, annotation: Any, path: Path, found: dict[Path, Comparator], seen: tuple[Any, ...]) -> None:
-        """Gather the comparators of an annotation and of what is below it."""
-        if get_origin(annotation) is Annotated:
-            annotation, *metadata = get_args(annotation)
-            _note(metadata, path, found)
-        if get_origin(annotation) in (Union, UnionType):
-            for member in get_args(annotation):
-                self._collect(member, path, found, seen)
-            return
-        model = model_in(annotation)
-        if model is not None:
-            if model not in seen:
-                for name, field in model.model_fields.items():
-                    below_it = Path((*path, field_key(name, field) or name))
-                    _note(field.metadata, below_it, found)
-                    self._collect(field.annotation, below_it, found, (*seen, model))
-            return
-        item = item_in(annotation)
-        if item is not None:
-            self._collect(item, Path((*path, EACH)), found, seen)
-        for position, member in enumerate(members_in(annotation)):
-            found.setdefault(path, Ordered())
-            self._collect(member, Path((*path, position)), found, seen)
-
 
 @functools.lru_cache(maxsize=64)
 def model_schema(model: Any) -> PydanticModel:
@@ -217,14 +190,6 @@ def _to_drop(traces: Sequence[_Trace]) -> Iterator[Path]:
             yield failed
         elif not (trace.absent or trace.is_model_wide):
             yield trace.path
-
-
-def _note(metadata: Any, path: Path, found: dict[Path, Comparator]) -> None:
-    for entry in metadata:
-        if isinstance(entry, Comparator):
-            found[path] = entry
-        elif isinstance(entry, type) and issubclass(entry, Comparator):
-            found[path] = entry()
 
 
 def _validates_as_a_whole(model: Any) -> bool:

@@ -9,10 +9,13 @@ from typing import Any
 
 from .._errors import SettingsError
 
-__all__ = ["EACH", "ROOT", "Path", "flatten", "parse_path", "pattern_of", "unflatten"]
+__all__ = ["EACH", "EVERY_KEY", "ROOT", "Path", "flatten", "parse_path", "pattern_of", "unflatten"]
 
 EACH = -1
 """The step of a pattern that stands for every index of a list."""
+
+EVERY_KEY = -2
+"""The step of a declared path that stands for every key of an object; no path of a user can have it."""
 
 _PLAIN_KEY = re.compile(r"(?!\d+\Z)[^.\[\]\"\s$]+")
 _STEP = re.compile(r'\.?(?:\[(?P<index>\d*)\]|\["(?P<quoted>(?:[^"\\]|\\.)*)"\]|(?P<key>[^.\[\]"]+))')
@@ -40,10 +43,12 @@ class Path(tuple[str | int, ...]):
 
 ROOT = Path()
 
+_PATTERN_STEPS = {EACH: "[]", EVERY_KEY: "[*]"}
+
 
 def _step_text(step: str | int) -> str:
     if isinstance(step, int):
-        return "[]" if step == EACH else f"[{step}]"
+        return _PATTERN_STEPS.get(step) or f"[{step}]"
     return f".{step}" if _PLAIN_KEY.fullmatch(step) else f"[{json.dumps(step, ensure_ascii=False)}]"
 
 

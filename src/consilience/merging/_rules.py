@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ._comparators import Comparator, Ordered
+from ._declared import Declared
 from ._paths import Path, pattern_of
 
 __all__ = ["RuleSet"]
@@ -27,11 +28,15 @@ class RuleSet(dict[Path, Comparator]):
     def __init__(self, of_schema: Mapping[Path, Comparator], given: Mapping[Path, Comparator]) -> None:
         super().__init__({path: rule for path, rule in of_schema.items() if pattern_of(path) not in given})
         self.update(given)
+        self._declared = of_schema if isinstance(of_schema, Declared) else None
+        self._given = given
         self._by_position = any(isinstance(rule, Ordered) for rule in self.values())
 
     def get(self, pattern: Path, default: Any = None) -> Any:
-        """The rule for a place: its own, or else that of the pattern."""
+        """The rule for a place: its own, or else that of the pattern, or what the schema declares for such places."""
         found = super().get(pattern)
         if found is None and self._by_position:
             found = super().get(pattern_of(pattern))
+        if found is None and self._declared is not None and pattern_of(pattern) not in self._given:
+            found = self._declared.at(pattern)
         return default if found is None else found
