@@ -13,7 +13,7 @@ import pytest
 from dspy.utils import DummyLM
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, field_serializer
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, computed_field, field_serializer, model_serializer
 from scripted import Scripted
 
 from consilience import Tolerance, field_in
@@ -52,6 +52,44 @@ class Shy(BaseModel):
     @field_serializer("secret")
     def write(self, value: int) -> str:
         raise RuntimeError("never")
+
+
+class Aliased(BaseModel):
+    """Read as ``Total`` and not as ``total``."""
+
+    value: int = Field(alias="Total")
+
+
+class TwiceAliased(BaseModel):
+    value: int = Field(validation_alias=AliasChoices("sum", "total"), serialization_alias="betrag")
+
+
+class Doubled(BaseModel):
+    """Writes what it refuses to read."""
+
+    model_config = ConfigDict(extra="forbid")
+    value: int
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def double(self) -> int:
+        return 2 * self.value
+
+
+class Odd(BaseModel):
+    value: int = 0
+
+    @model_serializer
+    def write(self) -> dict[str, int]:
+        return {"something else": self.value}
+
+
+class Worded(BaseModel):
+    value: int
+
+    @model_serializer
+    def write(self) -> str:
+        return f"the value is {self.value}"
 
 
 def signature(kind: Any, name: str = "answer") -> Any:
@@ -133,6 +171,44 @@ def test_plain_json_is_its_own_json(value: Any) -> None:
 @given(st.builds(Invoice, vendor=st.text(), total=st.floats(allow_nan=False, allow_infinity=False)))
 def test_a_model_comes_back_from_its_json(invoice: Invoice) -> None:
     assert from_json(as_json(invoice, Invoice), Invoice) == invoice
+
+
+@pytest.mark.parametrize(
+    ("kind", "read"),
+    [(Aliased, "Total"), (TwiceAliased, "sum"), (Doubled, "value"), (Odd, "value"), (Worded, "value")],
+)
+@pytest.mark.parametrize("listed", [False, True])
+def test_a_model_that_writes_what_it_does_not_read_is_merged_and_counted(kind: Any, read: str, listed: bool) -> None:
+    values = [kind(**{read: number}) for number in (1, 2, 2)]
+    if listed:
+        kind, values = list[kind], [[value] for value in values]
+    for value in values:
+        assert from_json(as_json(value, kind), kind) == value
+    assert Consensus(Typed(kind, values), n=3)(question="?").answer is values[1]
+    assert Vote(Typed(kind, values), n=3)(question="?").answer is values[1]
+
+
+def test_an_aliased_model_is_rebuilt_where_its_fields_win_apart() -> None:
+    class Pair(BaseModel):
+        left: int = Field(alias="Left")
+        right: int = Field(alias="Right")
+
+    values = [Pair(Left=left, Right=right) for left, right in ((1, 1), (1, 2), (2, 2))]
+    merged = Consensus(Typed(Pair, values), n=3)(question="?")
+    assert merged.answer == values[1]
+    assert merged.votes["answer.Left"] == [(1, 2), (2, 1)]
+    raised = Vote(Typed(Pair, values[:1]), n=1, validator=lambda record: {"answer": {"Left": 5, "Right": 6}})
+    assert raised(question="?").answer == Pair(Left=5, Right=6)
+
+
+def test_tool_calls_are_merged() -> None:
+    def calls(argument: int) -> Any:
+        return dspy.ToolCalls.from_dict_list([{"name": "search", "args": {"page": argument}}])
+
+    values = [calls(1), calls(2), calls(2)]
+    merged = Consensus(Typed(dspy.ToolCalls, values), n=3)(question="?")
+    assert merged.answer is values[1]
+    assert merged.votes["answer.tool_calls[0].args.page"] == [(2, 2), (1, 1)]
 
 
 def test_a_type_that_pydantic_does_not_know_does_no_harm() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import dspy
+from pydantic import BaseModel
 
 from consilience import (
     ConsensusResult,
@@ -123,6 +124,8 @@ def _answers(drawn: Drawn) -> tuple[Any, str | None]:
 
 def _plain(value: Any) -> dict[str, Any]:
     """The merged record as JSON, which it is not where a pydantic model made an instance of it."""
+    if isinstance(value, BaseModel):
+        return {name: as_json(getattr(value, name), part.annotation) for name, part in type(value).model_fields.items()}
     record = value if isinstance(value, dict) else as_json(value)
     return record if isinstance(record, dict) else {}
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import dspy
-from pydantic import ConfigDict, TypeAdapter, ValidationError, create_model
+from pydantic import AliasChoices, BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
 
 from consilience import ballot
 
@@ -47,15 +48,59 @@ def outputs_model(signature: Any) -> Any:
 
 
 def as_json(value: Any, kind: Any = Any) -> Any:
-    """A value as plain JSON, by its type; what has no JSON form stays as it is, to be compared by the core's rules."""
+    """A value as plain JSON, by its type; what has no JSON form stays as it is, to be compared by the core's rules.
+
+    Of the ways to write it the first is taken that the type reads as the same value: an alias or a serializer of the
+    user's may write what the type does not read.
+    """
     if value is None or type(value) in (str, bool, int, float):
         return value
     adapter = _adapter(kind)
-    try:
-        written = adapter.dump_python(value, mode="json", warnings=False)
-        return _in_order(written, adapter.dump_python(value, warnings=False))
-    except Exception:  # a serializer of the user's may raise anything
-        return value
+    forms: list[Any] = []
+    for write in (_by_alias, _by_name, _by_structure):
+        with suppress(Exception):  # a serializer or a validator of the user's may raise anything
+            forms.append(write(adapter, value))
+            if ballot(adapter.validate_python(forms[-1])) == ballot(value):
+                return forms[-1]
+    return forms[0] if forms else value
+
+
+def _by_alias(adapter: TypeAdapter[Any], value: Any) -> Any:
+    return _dumped(adapter, value, by_alias=True)
+
+
+def _by_name(adapter: TypeAdapter[Any], value: Any) -> Any:
+    return _dumped(adapter, value, by_alias=False)
+
+
+def _dumped(adapter: TypeAdapter[Any], value: Any, by_alias: bool) -> Any:
+    written = adapter.dump_python(value, mode="json", by_alias=by_alias, warnings=False)
+    return _in_order(written, adapter.dump_python(value, by_alias=by_alias, warnings=False))
+
+
+def _by_structure(_adapter: TypeAdapter[Any], value: Any) -> Any:
+    """As the fields are read, whatever a serializer or an alias would make of them."""
+    return _structure(value)
+
+
+def _structure(value: Any) -> Any:
+    if isinstance(value, BaseModel):
+        parts = type(value).model_fields.items()
+        return {
+            _read_name(name, part): _structure(getattr(value, name)) for name, part in parts if part.exclude is not True
+        }
+    if isinstance(value, dict):
+        return {name: _structure(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_structure(part) for part in value]
+    return as_json(value)
+
+
+def _read_name(name: str, field: Any) -> str:
+    """The name by which a model reads a field."""
+    alias = field.validation_alias
+    choices = alias.choices if isinstance(alias, AliasChoices) else [alias]
+    return next((choice for choice in choices if isinstance(choice, str)), name)
 
 
 def from_json(value: Any, kind: Any) -> Any:
