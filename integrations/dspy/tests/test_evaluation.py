@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from loopback import Loopback, chat
 from scripted import Scripted
 
-from consilience import SettingsError, sample_index, tally
+from consilience import SettingsError, VoteResult, sample_index, tally
 from dspy_consilience import RecordedVote, Vote, abstain_aware, record_votes
 
 exact = dspy.evaluate.answer_exact_match
@@ -187,6 +187,22 @@ def test_an_abstention_that_raises_is_recorded_too() -> None:
     assert [each.result.reason for each in recorded] == ["tie"]
 
 
+def test_an_evaluation_that_writes_files_loses_no_recorded_vote(tmp_path: Path) -> None:
+    """It writes them when all calls have been made."""
+    saved, table = tmp_path / "rows.json", tmp_path / "rows.csv"
+    devset = [*DEVSET, example("never", "yes")]
+    recorded = record_votes(
+        Around(min_agreement=0.6), devset, gold="answer", max_errors=5, save_as_json=str(saved), save_as_csv=str(table)
+    )
+    assert len(recorded) == len(DEVSET)
+    rows = json.loads(saved.read_text())
+    assert [[VoteResult.from_json(json.dumps(each)) for each in row.get("recorded", [])] for row in rows] == [
+        *([each.result] for each in recorded),
+        [],
+    ]
+    assert len(table.read_text().splitlines()) >= len(devset)
+
+
 def test_too_many_failures_end_the_recording() -> None:
     with pytest.raises(Exception, match=r"before the vote|cancelled|error"):
         record_votes(Around(), [example("never", "yes")] * 5, gold="answer", max_errors=1, num_threads=1)
@@ -221,8 +237,13 @@ def test_bad_arguments_raise_before_the_first_call() -> None:
         (two, {}, SettingsError, "which has 2: self.one, self.other"),
         (Counts(), {}, SettingsError, "which has 0: none"),
         (Vote(Counts()), {}, SettingsError, "gold must name the label"),
+        (vote, {"metric": exact}, TypeError, "unexpected keyword argument 'metric'"),
+        (vote, {"displayprogress": True}, TypeError, "'displayprogress'; those of dspy.Evaluate are display_progress"),
+        (vote, {"kwargs": 1}, TypeError, "unexpected keyword argument 'kwargs'"),
+        (vote, {"devset": []}, SettingsError, "devset must have at least one example"),
+        (vote, {"devset": [{"question": "?"}]}, TypeError, r"devset must hold dspy\.Example objects, got dict"),
     ]
     for program, options, error, message in cases:
         with pytest.raises(error, match=message):
-            record_votes(program, DEVSET, **options)
+            record_votes(program, **{"devset": DEVSET, **options})
     assert not calls

@@ -177,6 +177,29 @@ def test_a_state_that_is_no_good_is_refused() -> None:
     assert vote.settings == VoteSettings()
 
 
+@pytest.mark.parametrize(
+    ("spoiled", "error", "message"),
+    [
+        ({"temperature": -3}, SettingsError, "temperature must be a number above 0 or None, got -3"),
+        ({"temperature": "hot"}, TypeError, "temperature must be a number or None, got 'hot'"),
+        ({"code": None}, SettingsError, "the saved state must be one of a vote or a consensus, got {"),
+        (None, SettingsError, "the saved state must be one of a vote or a consensus, got 'something else'"),
+    ],
+)
+def test_a_spoiled_state_changes_nothing(spoiled: Any, error: type[Exception], message: str) -> None:
+    rules = Vote(dspy.Predict("ticket -> team"), n=3, temperature=0.5).rules
+    state: Any = Vote(dspy.Predict("ticket -> team"), n=9).rules.dump_state()
+    if spoiled is None:
+        state = "something else"
+    elif spoiled == {"code": None}:
+        del state["code"]
+    else:
+        state.update(spoiled)
+    with pytest.raises(error, match=message):
+        rules.load_state(state)
+    assert (rules.settings.n, rules.temperature) == (3, 0.5)
+
+
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda program: program.deepcopy()])
 def test_a_copy_keeps_what_was_learned_and_goes_its_own_way(copied: Any) -> None:
     limiter = threading.Semaphore(2)

@@ -17,7 +17,7 @@ from loopback import Loopback, chat
 from scripted import Scripted, run
 
 from consilience import AbstainError, SettingsError, VoteSettings, tally, when_settled
-from dspy_consilience import Decision, Vote
+from dspy_consilience import Consensus, Decision, Vote
 
 WAYS = pytest.mark.parametrize("way", ["sync", "async"])
 
@@ -323,6 +323,22 @@ def test_a_stronger_module_may_abstain_too() -> None:
     assert decision.consilience.reason == "tie"
 
 
+def test_a_stronger_module_without_aforward_runs_in_a_thread_in_the_context_of_the_vote() -> None:
+    class Plain(dspy.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.step = dspy.Predict("question -> answer")
+
+        def forward(self, **inputs: Any) -> Any:
+            assert threading.current_thread() is not threading.main_thread()
+            return self.step(**inputs)
+
+    with dspy.context(lm=dummy("a", "b", "c"), trace=[]):
+        decision = asyncio.run(Vote(dspy.Predict("question -> answer"), n=2, on_abstain=Plain()).acall(question="?"))
+        assert [step[2].answer for step in dspy.settings.trace] == ["c"]
+    assert (decision.answer, decision.abstained, decision.abstain_reason) == ("c", False, "tie")
+
+
 def test_the_error_of_a_stronger_module_reaches_the_caller() -> None:
     with pytest.raises(ValueError, match="broken"):
         Vote(Scripted(["a", "b"]), n=2, on_abstain=Scripted([ValueError("broken")]))(question="?")
@@ -358,6 +374,57 @@ def test_the_error_of_a_stronger_module_reaches_the_caller() -> None:
 def test_bad_arguments_raise_at_construction(make: Callable[[Any], Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         make(dspy.Predict("question -> answer"))
+
+
+@pytest.mark.parametrize(
+    "options", [{"key": "tem"}, {"key": ("team", ("x.y",))}, {"key": "x[0]"}, {"confidence_field": "sure"}]
+)
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_field_that_the_module_does_not_give_is_refused_before_any_call(
+    options: dict[str, Any], wrapped: bool
+) -> None:
+    module: Any = dspy.ChainOfThought("ticket -> team")
+    if wrapped:
+        module = dspy.BestOfN(module, N=2, reward_fn=lambda *_: 1.0, threshold=1.0)
+    message = rf"{next(iter(options))} must begin with an output field \(reasoning, team\), got '"
+    with pytest.raises(SettingsError, match=message):
+        Vote(module, **options)
+    vote = Vote(module)
+    with pytest.raises(SettingsError, match=message):
+        vote.settings = vote.settings.with_options(**options)
+    vote.load_state({**vote.dump_state(), "rules": Vote(Scripted(["a"]), **options).rules.dump_state()})
+    lm = dummy("yes")
+    with dspy.context(lm=lm), pytest.raises(SettingsError, match=message):
+        vote(ticket="?")
+    assert lm.history == []
+
+
+def test_a_key_is_not_refused_where_only_a_run_can_tell() -> None:
+    def normed(record: dict[str, Any]) -> dict[str, Any]:
+        return {**record, "norm": record["answer"].lower()}
+
+    module = dspy.Predict("question -> answer")
+    with dspy.context(lm=dummy("Yes", "yes", "no")):
+        assert Vote(module, n=3, key="norm", validator=normed)(question="?").votes == [("yes", 2), ("no", 1)]
+    with dspy.context(lm=dummy("Yes", "yes", "no")):
+        assert Vote(module, n=3, key=lambda record: len(record["answer"]))(question="?").votes == [(3, 2), (2, 1)]
+    assert Vote(Scripted([dspy.Prediction(x=1, answer="a")]), n=2, key="x")(question="?").votes == [(1, 2)]
+    assert Vote(dspy.ReAct("question -> answer", tools=[]), key="trajectory").settings.key == "trajectory"
+
+
+@pytest.mark.skipif(not hasattr(dspy, "Reasoning"), reason="this DSPy knows no type for reasoning")
+def test_a_field_typed_as_reasoning_is_no_answer_whatever_its_name() -> None:
+    class Think(dspy.Signature):
+        question: str = dspy.InputField()
+        answer: str = dspy.OutputField()
+        thoughts: dspy.Reasoning = dspy.OutputField()
+
+    replies = [{"answer": answer, "thoughts": f"thought {i}"} for i, answer in enumerate("aab")]
+    for kind in (Vote, Consensus):
+        with dspy.context(lm=DummyLM(replies)):
+            decision = kind(dspy.Predict(Think), n=3)(question="?")
+        assert (decision.answer, str(decision.thoughts)) == ("a", "thought 0")
+    assert list(decision.votes) == ["answer"]
 
 
 def test_settings_and_key_words_are_the_same() -> None:
@@ -444,6 +511,16 @@ def test_on_sample_and_the_log(caplog: pytest.LogCaptureFixture) -> None:
         Vote(Scripted(["yes"]), n=2, on_sample=seen.append)(question="?")
     assert [sample.vote for sample in seen] == ["yes", "yes"]
     assert sum("decided" in record.getMessage() for record in caplog.records) == 1
+
+
+def test_a_decision_is_printed_by_its_fields() -> None:
+    with dspy.context(lm=dummy({"nothing": 1}, {"nothing": 1})):
+        decision = Vote(dspy.Predict("question -> answer: int"), n=2)(question="?")
+    assert decision.failed
+    shown = repr(decision.copy(failed=[]))
+    assert shown == str(decision.copy(failed=[]))
+    wanted = "Decision( answer=None, abstained=True, abstain_reason='no_valid', agreement=0.0, votes=[], failed=[] )"
+    assert " ".join(shown.split()) == wanted
 
 
 def test_a_decision_can_be_copied() -> None:

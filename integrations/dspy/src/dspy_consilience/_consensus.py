@@ -77,7 +77,6 @@ class Consensus(SampledModule):
             raise TypeError(f"settings must be a ConsensusSettings or None, got {type(settings).__name__}")
         rules = SavedSettings((settings or ConsensusSettings()).with_options(**options), temperature)
         super().__init__(module, rules, on_abstain, callbacks)
-        self._with_schema()  # paths that lead nowhere in the signature are an error now, not at the first call
 
     def _decided(self, inputs: Any) -> Decision:
         settings, sampling = self._start()
@@ -88,13 +87,15 @@ class Consensus(SampledModule):
         sampler = sampling.acall if hasattr(self.module, "aforward") else sampling.call
         return self._conclude(await aconsensus(sampler, inputs, settings=settings), sampling)
 
+    def _check(self, settings: ConsensusSettings) -> None:
+        self._with_schema(settings)  # which refuses paths that lead nowhere in the signature
+
     def _start(self) -> tuple[ConsensusSettings, Sampling]:
-        settings = self._with_schema()
+        settings = self._with_schema(self.settings)
         return settings, Sampling(self.module, self.rules.temperature, settings.raise_on, _answers)
 
-    def _with_schema(self) -> ConsensusSettings:
+    def _with_schema(self, settings: ConsensusSettings) -> ConsensusSettings:
         """The settings, with the signature as the schema where none is given."""
-        settings: ConsensusSettings = self.settings
         if settings.schema is not None or self.signature is None:
             return settings
         return settings.with_options(schema=outputs_model(self.signature))

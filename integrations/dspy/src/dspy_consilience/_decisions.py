@@ -50,6 +50,10 @@ class Decision(dspy.Prediction):  # type: ignore[misc] # dspy has no types
         """The core's result with every sample, under a name that no output field is likely to have."""
         return self._consilience
 
+    def __repr__(self) -> str:
+        fields = ",\n    ".join(f"{name}={value!r}" for name, value in self.items())
+        return f"Decision(\n    {fields}\n)"
+
     def copy(self, **changes: Any) -> Decision:
         """A copy with other values for some fields."""
         copied: Decision = super().copy(**changes)

@@ -12,10 +12,24 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, TypeAdapter, Validatio
 
 from consilience import ballot
 
-__all__ = ["REASONING", "allows_none", "as_json", "from_json", "outputs_model", "signature_of", "types_of"]
+__all__ = [
+    "allows_none",
+    "as_json",
+    "exact_fields_of",
+    "from_json",
+    "is_reasoning",
+    "outputs_model",
+    "signature_of",
+    "types_of",
+]
 
-REASONING = "reasoning"
-"""The field in which a module thinks aloud: no two samples agree on it, and nobody asked for it."""
+_REASONING_TYPE = getattr(dspy, "Reasoning", None)
+"""A model's own reasoning, in the versions of DSPy that know it."""
+
+
+def is_reasoning(name: str, types: Mapping[str, Any]) -> bool:
+    """Whether a module thinks aloud in this field: no two samples agree on it, and nobody asked for it."""
+    return name == "reasoning" or (_REASONING_TYPE is not None and types.get(name) is _REASONING_TYPE)
 
 
 def signature_of(module: Any) -> Any:
@@ -26,6 +40,14 @@ def signature_of(module: Any) -> Any:
         return signature_of(module.module)
     declared = getattr(module, "signature", None)
     return declared if hasattr(declared, "output_fields") else None
+
+
+def exact_fields_of(module: Any) -> list[str] | None:
+    """The output fields of a module that gives these and no others; None where it may be otherwise."""
+    if isinstance(module, (dspy.BestOfN, dspy.Refine)):
+        return exact_fields_of(module.module)
+    exact = type(module) in (dspy.Predict, dspy.ChainOfThought)
+    return list(types_of(signature_of(module))) if exact else None
 
 
 def types_of(signature: Any) -> dict[str, Any]:
@@ -41,7 +63,8 @@ def _types(signature: Any) -> Mapping[str, Any]:
 @functools.lru_cache(maxsize=256)
 def outputs_model(signature: Any) -> Any:
     """A pydantic model of the output fields, with their types and comparators."""
-    parts: dict[str, Any] = {name: (kind, ...) for name, kind in _types(signature).items() if name != REASONING}
+    types = _types(signature)
+    parts: dict[str, Any] = {name: (kind, ...) for name, kind in types.items() if not is_reasoning(name, types)}
     # Names such as "model_name" are nobody's business but the user's.
     config = ConfigDict(arbitrary_types_allowed=True, protected_namespaces=())
     return create_model(signature.__name__, __config__=config, **parts)

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any
 
 import dspy
 
 from consilience import AbstainError, SettingsError, VoteResult, VoteSettings
 
-from ._outputs import REASONING, types_of
+from ._outputs import is_reasoning, types_of
 
 __all__ = ["RecordedVote", "Recording", "current_recording", "record_votes"]
 
 _log = logging.getLogger("consilience")
 _SETTING = "consilience_recording"
 """The name under which a recording is found in DSPy's settings, which reach every thread of a program."""
+
+
+_OWN = ("self", "devset", "metric", "num_threads", "kwargs")
+"""What ``record_votes`` gives to ``dspy.Evaluate`` itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,16 +120,17 @@ def record_votes(
     chosen = _vote_in(program, vote)
     if n is not None:
         chosen.settings.with_options(n=n)
-    examples = list(devset)
+    _check_evaluate(evaluate)
+    examples = _examples(devset)
     answers = [_gold(example, gold, chosen) for example in examples]
     evaluation = dspy.Evaluate(devset=examples, metric=_decided_share, num_threads=num_threads, **evaluate)
     rows = evaluation(_Recorded(program, chosen, n)).results
     recorded = [
         RecordedVote(example, answer, result)
         for (example, prediction, _), answer in zip(rows, answers, strict=True)
-        for result in prediction.get("recorded") or ()
+        for result in _results(prediction)
     ]
-    without = sum(not prediction.get("recorded") for _, prediction, _ in rows)
+    without = sum(not _results(prediction) for _, prediction, _ in rows)
     if without:
         _log.warning("%d of %d examples gave no vote to record", without, len(examples))
     return recorded
@@ -150,7 +156,39 @@ class _Recorded(dspy.Module):  # type: ignore[misc] # dspy has no types
             if not recording.results:
                 raise
             _log.warning("the program failed after its vote: %s: %s", type(error).__name__, error)
-        return dspy.Prediction(recorded=recording.results)
+        return _Record(recording.results)
+
+
+class _Record(dspy.Prediction):  # type: ignore[misc] # dspy has no types
+    """The results of one example: as they are for ``record_votes``, as JSON for the files of the evaluation."""
+
+    def __init__(self, results: list[VoteResult]) -> None:
+        super().__init__(recorded=[result.to_dict() for result in results])
+        self._results = results
+
+
+def _results(prediction: Any) -> list[VoteResult]:
+    """None of them, where the program failed: the prediction is then the evaluation's own."""
+    return prediction._results if isinstance(prediction, _Record) else []
+
+
+def _check_evaluate(options: Mapping[str, Any]) -> None:
+    """``dspy.Evaluate`` takes any option and ignores what it does not know."""
+    known = [name for name in signature(dspy.Evaluate.__init__).parameters if name not in _OWN]
+    for name in options:
+        if name not in known:
+            found = f"record_votes() got an unexpected keyword argument {name!r}"
+            raise TypeError(f"{found}; those of dspy.Evaluate are {', '.join(known)}")
+
+
+def _examples(devset: Any) -> list[Any]:
+    examples = list(devset)
+    if not examples:
+        raise SettingsError("devset must have at least one example, got none")
+    for example in examples:
+        if not isinstance(example, dspy.Example):
+            raise TypeError(f"devset must hold dspy.Example objects, got {type(example).__name__}")
+    return examples
 
 
 def _vote_in(program: Any, vote: Any) -> Any:
@@ -189,11 +227,12 @@ def _voted_field(vote: Any) -> str | None:
     """The output field that a vote is on, as far as it can be known without a call."""
     key = vote.settings.key
     if key is None:
-        return next((name for name in reversed(types_of(vote.signature)) if name != REASONING), None)
+        types = types_of(vote.signature)
+        return next((name for name in reversed(types) if not is_reasoning(name, types)), None)
     return key if isinstance(key, str) else None
 
 
 def _decided_share(_example: Any, prediction: Any) -> float:
     """What the evaluation reports while it runs, for want of a metric."""
-    results = prediction.recorded
+    results = _results(prediction)
     return sum(result.decided for result in results) / len(results) if results else 0.0

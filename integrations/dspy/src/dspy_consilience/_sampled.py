@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, TypeAlias
@@ -44,6 +45,7 @@ class SampledModule(dspy.Module):  # type: ignore[misc] # dspy has no types
         self.module = module
         self.rules = rules
         self.on_abstain = on_abstain
+        self._check(rules.settings)
 
     @property
     def signature(self) -> Any:
@@ -60,6 +62,7 @@ class SampledModule(dspy.Module):  # type: ignore[misc] # dspy has no types
         if type(settings) is not type(self.rules.settings):
             wanted = type(self.rules.settings).__name__
             raise TypeError(f"settings must be a {wanted}, got {type(settings).__name__}")
+        self._check(settings)
         self.rules.settings = settings
 
     def forward(self, *args: Any, **kwargs: Any) -> Decision:
@@ -73,8 +76,12 @@ class SampledModule(dspy.Module):  # type: ignore[misc] # dspy has no types
         """``forward`` for asyncio; called by ``module.acall(...)``."""
         decision = await self._adecided((args, kwargs))
         if self._asks_another(decision):
-            return handed_over(decision, await self.on_abstain.acall(*args, **kwargs))
+            return handed_over(decision, await _asked(self.on_abstain, args, kwargs))
         return decision
+
+    @abstractmethod
+    def _check(self, settings: Any) -> None:
+        """Refuse settings that name fields which the module does not give."""
 
     @abstractmethod
     def _decided(self, inputs: Any) -> Decision:
@@ -97,6 +104,13 @@ class SampledModule(dspy.Module):  # type: ignore[misc] # dspy has no types
             result = decision.consilience
             raise AbstainError(result, f"{_what(result)} abstained ({decision.abstain_reason}): {_detail(result)}")
         return bool(decision.abstained) and isinstance(self.on_abstain, dspy.Module)
+
+
+async def _asked(module: Any, args: Any, kwargs: Any) -> Any:
+    """What a module answers; in a thread, with this context, if it has no other way."""
+    if hasattr(module, "aforward"):
+        return await module.acall(*args, **kwargs)
+    return await asyncio.to_thread(module, *args, **kwargs)
 
 
 def _kind(value: Any) -> str:

@@ -15,7 +15,7 @@ from dspy.utils.usage_tracker import UsageTracker
 from consilience import Failure, Reply, sample_index
 
 from ._decisions import is_abstained, own_fields
-from ._outputs import REASONING, allows_none, as_json, signature_of, types_of
+from ._outputs import allows_none, as_json, is_reasoning, signature_of, types_of
 from ._rollouts import RolloutAdapter
 
 __all__ = ["Drawn", "Read", "Sampling", "extend_trace"]
@@ -48,7 +48,9 @@ class Drawn:
     def answers(self) -> dict[str, Any]:
         """The part of the record that a consensus is about: what the signature declares, without the reasoning."""
         names = self.types or self.fields
-        return {name: value for name, value in self.record.items() if name in names and name != REASONING}
+        return {
+            name: value for name, value in self.record.items() if name in names and not is_reasoning(name, self.types)
+        }
 
 
 Read = Callable[[Drawn], tuple[Any, str | None]]
@@ -181,7 +183,7 @@ def _drawn(prediction: Any, declared: Any, watch: _Watch) -> Drawn:
         types = types_of(declared)
     values = own_fields(prediction)
     declared_place = {name: place for place, name in enumerate(types, 1)}
-    order = sorted(values, key=lambda name: (name != REASONING, declared_place.get(name, 0)))
+    order = sorted(values, key=lambda name: (not is_reasoning(name, types), declared_place.get(name, 0)))
     fields = {name: values[name] for name in order}
     record = {
         name: as_json(value, types.get(name, Any))

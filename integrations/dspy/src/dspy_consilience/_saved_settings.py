@@ -30,11 +30,7 @@ class SavedSettings(Parameter, Generic[S]):  # type: ignore[misc] # dspy has no 
     temperature: float | None
 
     def __init__(self, settings: S, temperature: float | None) -> None:
-        if temperature is not None and (isinstance(temperature, bool) or not isinstance(temperature, (int, float))):
-            raise TypeError(f"temperature must be a number or None, got {temperature!r}")
-        if temperature is not None and not 0 < temperature < float("inf"):
-            raise SettingsError(f"temperature must be a number above 0 or None, got {temperature!r}")
-        self._given: tuple[S, float | None] = (settings, temperature)
+        self._given: tuple[S, float | None] = (settings, _checked_temperature(temperature))
         self.reset()
 
     def reset(self) -> None:
@@ -51,11 +47,15 @@ class SavedSettings(Parameter, Generic[S]):  # type: ignore[misc] # dspy has no 
         """Take over what was saved; options that are code stay those that the module was made with.
 
         Raises:
-            SettingsError, TypeError: the state holds a value or an option that this version does not know.
+            SettingsError, TypeError: the state holds a value or an option that this version does not know; the settings
+                stay as they were.
         """
+        if not isinstance(state, Mapping) or not {"options", "code", "temperature"} <= set(state):
+            raise SettingsError(f"the saved state must be one of a vote or a consensus, got {state!r:.80}")
+        temperature = _checked_temperature(state["temperature"])
         options = {name: _loaded(name, value) for name, value in state["options"].items()}
         self.settings = self.settings.with_options(**options)
-        self.temperature = state["temperature"]
+        self.temperature = temperature
         missing = [name for name in state["code"] if _is_data(getattr(self.settings, name))]
         if missing:
             _log.warning(
@@ -68,6 +68,16 @@ class SavedSettings(Parameter, Generic[S]):  # type: ignore[misc] # dspy has no 
         copied = type(self)(*self._given)
         copied.settings, copied.temperature = self.settings, self.temperature
         return copied
+
+
+def _checked_temperature(temperature: Any) -> float | None:
+    if temperature is None:
+        return None
+    if isinstance(temperature, bool) or not isinstance(temperature, (int, float)):
+        raise TypeError(f"temperature must be a number or None, got {temperature!r}")
+    if not 0 < temperature < float("inf"):
+        raise SettingsError(f"temperature must be a number above 0 or None, got {temperature!r}")
+    return temperature
 
 
 def _is_data(value: Any) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
-from consilience import Failure, VoteResult, VoteSettings, avote, ballot, vote
+from consilience import Failure, SettingsError, VoteResult, VoteSettings, avote, ballot, vote
 
 from ._decisions import Decision, new_decision
-from ._outputs import as_json, from_json
+from ._outputs import as_json, exact_fields_of, from_json
 from ._recording import current_recording
 from ._sampled import OnAbstain, SampledModule
 from ._sampling import Drawn, Sampling, extend_trace
@@ -80,8 +81,19 @@ class Vote(SampledModule):
         recording = current_recording(self)
         return not (recording is not None and recording.alone) and super()._asks_another(decision)
 
+    def _check(self, settings: VoteSettings) -> None:
+        """A validator may add fields of its own; without one, what the signature lacks is missing from every sample."""
+        names = exact_fields_of(self.module)
+        if names is None or settings.validator is not None:
+            return
+        for option in ("key", "confidence_field"):
+            for path in _paths(getattr(settings, option)):
+                if re.split(r"[.\[]", path)[0] not in names:
+                    raise SettingsError(f"{option} must begin with an output field ({', '.join(names)}), got {path!r}")
+
     def _start(self) -> tuple[VoteSettings, Sampling]:
         settings: VoteSettings = self.settings
+        self._check(settings)  # they may have been loaded
         recording = current_recording(self)
         if recording is not None:
             settings = recording.full(settings)
@@ -116,6 +128,13 @@ def _whole(drawn: Drawn) -> tuple[Any, str | None]:
 def _with_an_answer(drawn: Drawn) -> tuple[Any, str | None]:
     name = drawn.answer_field
     return dict(drawn.record), None if name in drawn.record else f"{Failure.MISSING_KEY}: {name!r} has no value"
+
+
+def _paths(key: Any) -> list[str]:
+    """The names and paths in a key; what its functions read, only a run can tell."""
+    if isinstance(key, tuple):
+        return [path for part in key for path in _paths(part)]
+    return [key] if isinstance(key, str) else []
 
 
 def _last_field(record: Any) -> Any:
