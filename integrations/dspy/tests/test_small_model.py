@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,14 @@ from dspy_consilience import Consensus, Vote
 
 @pytest.fixture(scope="module")
 def example() -> Iterator[Any]:
-    """The example as a module."""
+    """The example as a module, with two demos: most of the time the model reads, and it reads them again every time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(Path(__file__).parents[1] / "examples")
         import local_model
 
+        for name in ("REVIEWS", "ORDERS"):
+            task = getattr(local_model, name)
+            patch.setattr(local_model, name, replace(task, examples=task.examples[:2]))
         yield local_model
         sys.modules.pop("local_model")
 

@@ -83,7 +83,8 @@ def as_json(value: Any, kind: Any = Any) -> Any:
     for write in (_by_alias, _by_name, _by_structure):
         with suppress(Exception):  # a serializer or a validator of the user's may raise anything
             forms.append(write(adapter, value))
-            if ballot(adapter.validate_python(forms[-1])) == ballot(value):
+            read = adapter.validate_python(forms[-1])
+            if read == value or ballot(read) == ballot(value):  # NaN equals nothing; a comparison takes less time
                 return forms[-1]
     return forms[0] if forms else value
 
