@@ -81,6 +81,19 @@ def test_fields_that_are_all_none_are_an_abstention_where_nothing_says_otherwise
     assert metric(DEVSET[0], dspy.Prediction()) == 1
 
 
+def test_a_metric_may_be_called_by_the_names_of_its_arguments() -> None:
+    def right(gold: Any, pred: Any, trace: Any = None) -> float:
+        return float(gold.answer == pred.answer)
+
+    aware, gold = abstain_aware(right, abstain_score=0.5), example("?", "yes")
+    abstained = dspy.Prediction(answer=None, abstained=True)
+    assert aware(gold=gold, pred=dspy.Prediction(answer="yes", abstained=False)) == 1
+    assert aware(gold, pred=abstained) == 0.5
+    assert aware(pred=abstained, gold=gold, trace=[]) is False
+    with pytest.raises(TypeError, match="pred"):
+        aware(gold)
+
+
 def test_a_metric_keeps_its_name_and_its_arguments() -> None:
     def feedback(gold: Any, prediction: Any, trace: Any = None, pred_name: Any = None, pred_trace: Any = None) -> Any:
         """How good it is."""

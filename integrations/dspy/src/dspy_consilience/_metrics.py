@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import dspy
@@ -50,13 +50,20 @@ def abstain_aware(metric: Callable[..., Any], abstain_score: float = 0.0) -> Cal
         raise SettingsError(f"abstain_score must be a finite number, got {abstain_score!r}")
 
     @functools.wraps(metric)
-    def aware(example: Any, prediction: Any, *args: Any, **kwargs: Any) -> Any:
-        if _is_abstention(prediction):
-            trace = args[0] if args else kwargs.get("trace")
+    def aware(*args: Any, **kwargs: Any) -> Any:
+        if _is_abstention(_prediction(args, kwargs)):
+            trace = args[2] if len(args) > 2 else kwargs.get("trace")
             return abstain_score if trace is None else False
-        return metric(example, prediction, *args, **kwargs)
+        return metric(*args, **kwargs)
 
     return aware
+
+
+def _prediction(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """The second argument, which has no name of its own: metrics call it pred, prediction and more."""
+    if len(args) > 1:
+        return args[1]
+    return next((value for value in kwargs.values() if isinstance(value, dspy.Prediction)), None)
 
 
 def _is_abstention(prediction: Any) -> bool:
