@@ -77,7 +77,7 @@ def small_lm(endpoint: Any, signature: Any, max_tokens: int) -> Any:
         temperature=0.8,
         max_tokens=max_tokens,
         cache=False,
-        extra_body={"json_schema": schema},
+        response_format={"type": "json_schema", "json_schema": {"name": "outputs", "schema": schema}},
     )
 
 
