@@ -107,3 +107,12 @@ def test_a_consensus_is_the_cores_merge(records: list[dict[str, Any]], min_agree
 def test_bad_arguments_raise_at_construction(options: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         Consensus(dspy.Predict("order -> city"), **options)
+
+
+def test_threshold_is_another_name_of_min_agreement() -> None:
+    program = Consensus(dspy.Predict("order -> city, quantity: int"), n=5, threshold=0.6)
+    assert program.settings == ConsensusSettings(n=5, min_agreement=0.6)
+    with pytest.raises(SettingsError, match=r"min_agreement must be .* got 1.5"):
+        Consensus(dspy.Predict("order -> city"), threshold=1.5)
+    with pytest.raises(TypeError, match="give one of them"):
+        Consensus(dspy.Predict("order -> city"), threshold=0.6, min_agreement=0.6)

@@ -196,6 +196,9 @@ class _PreferLeading(Resolver):
 
     up_to: float = 1.0
 
+    def __repr__(self) -> str:  # it is shown in signatures, as the default
+        return "leading_up_to_half" if self.up_to == 0.5 else "prefer_leading_resolver"
+
     def resolve(self, conflict: Conflict) -> Any:
         if conflict.min_agreement > self.up_to:
             return OMIT

@@ -190,7 +190,7 @@ class ConsensusSettings:
             >>> ConsensusSettings(n=9, min_agreement=0.6).with_options(n=3).min_agreement
             0.6
         """
-        return consensus_settings("with_options", self, options)
+        return consensus_settings("ConsensusSettings", self, options)
 
 
 _NAMES = tuple(field.name for field in fields(ConsensusSettings))

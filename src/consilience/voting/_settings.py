@@ -183,7 +183,7 @@ class VoteSettings:
             >>> VoteSettings(n=9, key="team").with_options(n=3).key
             'team'
         """
-        return merged_settings("with_options", self, options)
+        return merged_settings("VoteSettings", self, options)
 
 
 _LARGEST_COUNT = 1_000_000_000

@@ -39,6 +39,7 @@ class Consensus(SampledModule):
     Args:
         module: the module to ask: a predictor or a whole program.
         settings: the core's settings; key words replace its values.
+        threshold: the same as ``min_agreement``, above 0 and at most 1.
         temperature: above 0; None keeps the temperature of the predictor or the LM if that is above 0.15, else 1.0.
         on_abstain: ``"return"`` a decision whose output fields are None, ``"raise"``, or another module (a stronger
             one, say) that is asked the same instead.
@@ -68,6 +69,7 @@ class Consensus(SampledModule):
         module: Any,
         *,
         settings: ConsensusSettings | None = None,
+        threshold: float | None = None,
         temperature: float | None = None,
         on_abstain: OnAbstain = "return",
         callbacks: Any = None,
@@ -75,6 +77,10 @@ class Consensus(SampledModule):
     ) -> None:
         if settings is not None and not isinstance(settings, ConsensusSettings):
             raise TypeError(f"settings must be a ConsensusSettings or None, got {type(settings).__name__}")
+        if threshold is not None:
+            if "min_agreement" in options:
+                raise TypeError("threshold is another name of min_agreement: give one of them")
+            options["min_agreement"] = threshold
         rules = SavedSettings((settings or ConsensusSettings()).with_options(**options), temperature)
         super().__init__(module, rules, on_abstain, callbacks)
 

@@ -53,7 +53,7 @@ def _with_options(component: str, settings: S, options: Mapping[str, Any]) -> S:
     try:
         return settings.with_options(**options)
     except TypeError as error:
-        message = str(error)
-        if not message.startswith("with_options()"):
+        message, name = str(error), f"{type(settings).__name__}()"
+        if not message.startswith(name):
             raise
-        raise TypeError(message.replace("with_options()", f"{component}()", 1)) from None
+        raise TypeError(message.replace(name, f"{component}()", 1)) from None
