@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError, model_validator
 
 from consilience import Reply, Sample, SettingsError, tally
 from consilience.merging import (
@@ -395,3 +395,16 @@ def test_pydantic_writes_a_result_that_it_meets_anywhere_as_to_dict_does() -> No
     assert holder.model_dump()["anything"] == {"consensus": result.to_dict()}
     assert json.loads(holder.model_dump_json())["anything"]["consensus"] == json.loads(result.to_json())
     assert holder.anything["consensus"] is result
+
+
+def test_pydantic_knows_the_form_of_a_result_that_is_a_field_or_a_response() -> None:
+    known: TypeAdapter[ConsensusResult] = TypeAdapter(ConsensusResult)
+    result = merge([{"a": 1, "b": [{"c.d": 2}]}, {"a": 1, "b": [{"c.d": 2}]}, {"a": 1}])
+    written = known.dump_json(result)
+    assert set(json.loads(written)["fields"]) == {"a", "b", 'b[0]["c.d"]'}
+    assert known.validate_python(result) is result
+    assert known.validate_json(written) == result
+    assert known.json_schema()["properties"]["fields"]["type"] == "object"
+    assert known.json_schema(mode="serialization")["properties"]["missing"]["items"] == {"type": "string"}
+    with pytest.raises(ValidationError, match="a path looks like"):
+        TypeAdapter(Path).validate_python('a["')

@@ -75,6 +75,19 @@ class Fields(Mapping[Path, FieldConsensus]):
 
     __slots__ = ("_items",)
 
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        """What fields are to pydantic, where a result is a field or a response: an object by the text of the path."""
+        from pydantic_core import core_schema
+
+        items = handler.generate_schema(dict[Path, FieldConsensus])
+        fields = core_schema.no_info_after_validator_function(cls, items)
+        return core_schema.json_or_python_schema(
+            json_schema=fields,
+            python_schema=core_schema.union_schema([core_schema.is_instance_schema(cls), fields]),
+            serialization=core_schema.plain_serializer_function_ser_schema(dict, return_schema=items),
+        )
+
     def __init__(self, items: Mapping[Path, FieldConsensus | Callable[[], FieldConsensus]]) -> None:
         # Most fields of most results are never looked at: what is given as a function is made when it is asked for.
         self._items = dict(items)

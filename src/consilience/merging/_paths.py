@@ -34,6 +34,18 @@ class Path(tuple[str | int, ...]):
 
     __slots__ = ()
 
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        """What a path is to pydantic, where a result is a field or a response: its text."""
+        from pydantic_core import core_schema
+
+        text = core_schema.no_info_after_validator_function(parse_path, core_schema.str_schema())
+        return core_schema.json_or_python_schema(
+            json_schema=text,
+            python_schema=core_schema.union_schema([core_schema.is_instance_schema(cls), text]),
+            serialization=core_schema.to_string_ser_schema(),
+        )
+
     def __str__(self) -> str:
         return "".join(map(_step_text, self)).removeprefix(".") or "$"
 
