@@ -563,6 +563,14 @@ def test_the_users_context_reaches_the_model(run: Run) -> None:
 
 
 @pytest.mark.parametrize("middleware", [VoteMiddleware, ConsensusMiddleware])
+def test_what_it_samples_is_the_agent_s_model(middleware: Any) -> None:
+    with pytest.raises(
+        TypeError, match=rf"{middleware.__name__} takes key words only.*middleware=\[{middleware.__name__}"
+    ):
+        middleware(GenericFakeChatModel(messages=iter([])), n=3)
+
+
+@pytest.mark.parametrize("middleware", [VoteMiddleware, ConsensusMiddleware])
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
@@ -602,6 +610,8 @@ def test_without_langchain_the_package_works_and_the_middleware_says_what_to_ins
         "import sys; sys.modules['langchain'] = None\n"
         "import langchain_consilience\n"
         "from langchain_consilience import VoteRunnable\n"
+        "from langchain_consilience import *\n"
+        "TallyRunnable\n"
         "try:\n    from langchain_consilience import VoteMiddleware\n"
         "except ImportError as error:\n    print(error)\n"
     )

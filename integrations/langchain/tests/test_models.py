@@ -102,7 +102,7 @@ def test_the_same_seeds_again() -> None:
     [
         RunnableLambda(lambda text: ScriptedModel(script=[A]).invoke(text)),
         RunnablePassthrough(),
-        PROMPT | StrOutputParser(),
+        RunnablePassthrough() | PROMPT | StrOutputParser(),
         lambda text: {"team": text},
     ],
 )

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from integrations.langchain.tests.scripted import A, B, ScriptedModel
+from langchain_core.language_models import FakeListChatModel
 from langchain_core.runnables import ConfigurableField, RunnableLambda
 from langchain_core.tracers.base import BaseTracer
 
@@ -33,7 +34,8 @@ both = pytest.mark.parametrize("mode", ["invoke", "ainvoke"])
         ({"branches": {}}, SettingsError, "at least one reason"),
         ({}, TypeError, "branches must be a mapping from reason to Runnable, got NoneType"),
         ({"branches": RunnableLambda(len)}, TypeError, "branches must be a mapping"),
-        ({"branches": {"tie": 5}}, TypeError, r"branches\['tie'\] must be a Runnable, got int"),
+        ({"branches": {"tie": 5}}, TypeError, r"branches\['tie'\] must be a Runnable, .*, got int"),
+        ({"branches": {"tie": FakeListChatModel}}, TypeError, r"branches\['tie'\] .*, got the class FakeListChatModel"),
         ({"branches": {"tie": len}, "default": "rais"}, SettingsError, 'default must be "return", "raise" or a Runn'),
         ({"branches": {"tie": len}, "defualt": "raise"}, TypeError, "did you mean 'default'"),
     ],

@@ -53,16 +53,51 @@ def test_without_anything_to_sample_it_says_how_to_spell_it(make: Any) -> None:
         make()
 
 
-@pytest.mark.parametrize("bound", [StrOutputParser(), ChatPromptTemplate.from_template("{x}")])
-def test_a_parser_or_a_prompt_alone_is_nothing_to_sample(bound: Any) -> None:
+QUESTION = ChatPromptTemplate.from_template("{x}")
+
+
+@pytest.mark.parametrize(
+    "bound",
+    [
+        StrOutputParser(),
+        QUESTION,
+        QUESTION | StrOutputParser(),
+        {"a": QUESTION},
+        {},
+        StrOutputParser() | {"a": QUESTION},
+    ],
+)
+def test_parsers_and_prompts_alone_are_nothing_to_sample(bound: Any) -> None:
     with pytest.raises(TypeError, match=r"needs a model to sample, got only a .*VoteRunnable\(model \| parser, n=5\)"):
         VoteRunnable(bound, n=5)
 
 
-@pytest.mark.parametrize("bound", [5, "model", VoteSettings()])
-def test_what_is_no_runnable_is_refused(bound: Any) -> None:
-    with pytest.raises(TypeError, match="needs a Runnable, a function or a dict of them to sample, got"):
+def test_a_parser_that_asks_a_model_can_be_sampled() -> None:
+    class Fixing(StrOutputParser):
+        model: Any
+
+        def parse(self, text: str) -> str:
+            return str(self.model.invoke(text).text)
+
+    assert VoteRunnable(Fixing(model=ScriptedModel(script=[A])), n=3, key="team").invoke("x").value == "a"
+
+
+@pytest.mark.parametrize(
+    ("bound", "named"),
+    [(5, "int"), ("model", "str"), (VoteSettings(), "VoteSettings"), (ScriptedModel, "the class ScriptedModel")],
+)
+def test_what_is_no_runnable_is_refused(bound: Any, named: str) -> None:
+    message = rf"must be a Runnable, a function or a dict of them, got {named}: VoteRunnable\(model \| parser, n=5\)"
+    with pytest.raises(TypeError, match=message):
         VoteRunnable(bound)
+
+
+@pytest.mark.parametrize("name", ["model", "chain", "runnable"])
+def test_what_is_sampled_under_another_name_is_told_its_place(name: str) -> None:
+    with pytest.raises(
+        TypeError, match=rf"'{name}': what is to be sampled is the first argument, VoteRunnable\({name}"
+    ):
+        VoteRunnable(n=3, **{name: ScriptedModel(script=[A])})
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ branch that takes over (``on_abstain=``, ``AbstainRouter``).
 """
 
 import typing as _typing
+from importlib.util import find_spec as _find_spec
 
 from ._cache import CachedSamplesWarning
 from ._consensus import ConsensusRunnable
@@ -30,6 +31,11 @@ __all__ = [
 ]
 
 _FOR_AGENTS = ("ConsensusMiddleware", "VoteMiddleware")
+
+if _find_spec("langchain") is None:
+    # Then ``from langchain_consilience import *`` leaves them out; asked for by name, they say what to install.
+    __all__.remove("ConsensusMiddleware")
+    __all__.remove("VoteMiddleware")
 
 
 def __getattr__(name: str) -> _typing.Any:

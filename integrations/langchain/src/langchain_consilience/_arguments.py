@@ -12,12 +12,14 @@ from typing import Any
 
 from langchain_core.output_parsers import BaseOutputParser
 from langchain_core.prompts import BasePromptTemplate
-from langchain_core.runnables import Runnable
+from langchain_core.runnables import Runnable, RunnableParallel, RunnableSequence
 from langchain_core.runnables.base import coerce_to_runnable
 
 from consilience import SettingsError
 
-__all__ = ["check_names", "checked_bound", "checked_choice", "checked_on_abstain", "merged_options"]
+from ._models import has_language_model
+
+__all__ = ["check_names", "checked_bound", "checked_choice", "checked_on_abstain", "checked_runnable", "merged_options"]
 
 
 def check_names(component: str, given: Mapping[str, Any], known: list[str]) -> None:
@@ -31,6 +33,11 @@ def check_names(component: str, given: Mapping[str, Any], known: list[str]) -> N
     """
     for name in given:
         if name not in known:
+            if "bound" in known and "bound" not in given and isinstance(given[name], Runnable):
+                raise TypeError(
+                    f"{component}() got an unexpected keyword argument {name!r}: what is to be sampled is the first "
+                    f"argument, {component}({name}, n=5)"
+                )
             close = get_close_matches(name.lower(), known, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
             raise TypeError(f"{component}() got an unexpected keyword argument {name!r}{hint}")
@@ -51,18 +58,39 @@ def checked_bound(component: str, bound: Any) -> Runnable[Any, Any]:
     )
     if bound is None:
         raise TypeError(f"{component} needs what it is to sample as its first argument, {spelling}")
-    if isinstance(bound, BaseOutputParser | BasePromptTemplate):
+    runnable = checked_runnable(bound, f"what {component} samples", f": {spelling}")
+    if _repeats_itself(runnable) and not has_language_model(runnable):  # there are parsers that ask a model
         raise TypeError(
             f"{component} needs a model to sample, got only a {type(bound).__name__}, which says the same every "
             f"time: {spelling}"
         )
-    if not isinstance(bound, Runnable | Mapping) and not callable(bound):
-        raise TypeError(
-            f"{component} needs a Runnable, a function or a dict of them to sample, got {type(bound).__name__}: "
-            f"{spelling}"
-        )
-    runnable: Runnable[Any, Any] = coerce_to_runnable(bound)
     return runnable
+
+
+def checked_runnable(given: Any, name: str, help: str = "") -> Runnable[Any, Any]:  # noqa: A002
+    """What is given as a Runnable, as one. A class is refused: called with an input, it makes an instance, not a reply.
+
+    Example:
+        >>> from langchain_core.language_models import FakeListChatModel
+        >>> checked_runnable(FakeListChatModel, "branches['tie']")
+        Traceback (most recent call last):
+        ...
+        TypeError: branches['tie'] must be a Runnable, a function or a dict of them, got the class FakeListChatModel
+    """
+    if isinstance(given, type) or not (isinstance(given, Runnable | Mapping) or callable(given)):
+        got = f"the class {given.__name__}" if isinstance(given, type) else type(given).__name__
+        raise TypeError(f"{name} must be a Runnable, a function or a dict of them, got {got}{help}")
+    runnable: Runnable[Any, Any] = coerce_to_runnable(given)
+    return runnable
+
+
+def _repeats_itself(part: Any) -> bool:
+    """Whether there are only prompts and parsers in it."""
+    if isinstance(part, RunnableSequence):
+        return all(map(_repeats_itself, part.steps))
+    if isinstance(part, RunnableParallel):
+        return all(map(_repeats_itself, part.steps__.values()))
+    return isinstance(part, BaseOutputParser | BasePromptTemplate)
 
 
 def checked_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> Any:

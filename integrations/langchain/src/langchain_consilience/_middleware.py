@@ -36,8 +36,16 @@ class _DecidingMiddleware(AgentMiddleware[Any, Any]):
 
     _runnable_type: ClassVar[type[SampledRunnable]]
 
-    def __init__(self, *, settings: Any = None, on_abstain: Any = "return", vary: Any = None, **options: Any) -> None:
+    def __init__(
+        self, *args: Any, settings: Any = None, on_abstain: Any = "return", vary: Any = None, **options: Any
+    ) -> None:
         super().__init__()
+        if args:
+            component = type(self).__name__
+            raise TypeError(
+                f"{component} takes key words only, because what it samples is the agent's model: "
+                f"create_agent(model, tools, middleware=[{component}(n=5)])"
+            )
         known = [name for name in self._runnable_type.model_fields if name not in _NOT_OPTIONS]
         check_names(type(self).__name__, options, [*known, "settings"])
         self._on_abstain = checked_on_abstain(on_abstain) or "return"
@@ -205,14 +213,14 @@ class ConsensusMiddleware(_DecidingMiddleware):
 
     def __init__(
         self,
-        *,
+        *args: Any,
         settings: Any = None,
         on_abstain: Any = "return",
         vary: Any = None,
         actions: VoteSettings | None = None,
         **options: Any,
     ) -> None:
-        super().__init__(settings=settings, on_abstain=on_abstain, vary=vary, **options)
+        super().__init__(*args, settings=settings, on_abstain=on_abstain, vary=vary, **options)
         if actions is not None and not isinstance(actions, VoteSettings):
             raise TypeError(f"actions must be a VoteSettings or None, got {type(actions).__name__}")
         own = self.settings

@@ -8,14 +8,13 @@ from typing import Any
 
 from langchain_core.callbacks.manager import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSerializable
-from langchain_core.runnables.base import coerce_to_runnable
 from langchain_core.runnables.config import patch_config
 from langchain_core.runnables.utils import ConfigurableFieldSpec, get_unique_config_specs
 from pydantic import ConfigDict
 
 from consilience import ConsensusReason, ConsensusResult, Reason, SettingsError, VoteResult
 
-from ._arguments import check_names, checked_on_abstain
+from ._arguments import check_names, checked_on_abstain, checked_runnable
 from ._serialization import plain_arguments
 
 __all__ = ["AbstainRouter"]
@@ -141,10 +140,7 @@ def _checked_reasons(branches: Any) -> Mapping[str, Any]:
 
 
 def _branch(reason: str, branch: Any) -> Runnable[Any, Any]:
-    if not isinstance(branch, Runnable | Mapping) and not callable(branch):
-        raise TypeError(f"branches[{reason!r}] must be a Runnable, got {type(branch).__name__}")
-    runnable: Runnable[Any, Any] = coerce_to_runnable(branch)
-    return runnable
+    return checked_runnable(branch, f"branches[{reason!r}]")
 
 
 def _abstention(given: Any) -> dict[str, Any]:

@@ -58,6 +58,20 @@ class TallyRunnable(DecidingRunnable):
     prefer: Literal["first", "last"] = "first"
     on_sample: Any = None
 
+    def __init__(self, *args: Any, settings: Any = None, **options: Any) -> None:
+        if args:
+            raise TypeError(
+                "TallyRunnable takes key words only, because it samples nothing: chain.map() | TallyRunnable(key=…) "
+                "decides on a list of finished samples; to sample a chain, write VoteRunnable(chain, n=5)"
+            )
+        for name in options:
+            if name in VoteSettings.__dataclass_fields__ and name not in type(self).model_fields:
+                raise TypeError(
+                    f"TallyRunnable() got an unexpected keyword argument {name!r}: it makes no calls; "
+                    "VoteRunnable takes it"
+                )
+        super().__init__(settings=settings, **options)
+
     def invoke(self, input: list[Any], config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
         """Decide on a list of samples.
 
