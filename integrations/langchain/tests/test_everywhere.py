@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import copy
 import inspect
+import json
 import pickle
 from typing import Any
 
 import pytest
-from integrations.langchain.tests.scripted import A, B, C, ScriptedModel
+from integrations.langchain.tests.scripted import A, B, C, ScriptedModel, usage
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.load import dumpd, dumps, loads
+from langchain_core.messages import AIMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate, HumanMessagePromptTemplate, PromptTemplate
 from langchain_core.runnables import ConfigurableField, RunnableLambda, RunnablePassthrough, RunnableSequence
@@ -145,6 +147,49 @@ def test_a_vote_within_a_vote() -> None:
     assert asyncio.run(VoteRunnable(inner, n=2, key="team").ainvoke("x")).value == "a"
 
 
+CUT_OFF = AIMessage('{"team": "a', usage_metadata=usage(), response_metadata={"finish_reason": "length"})
+RUNS = (lambda vote: vote.invoke("x"), lambda vote: asyncio.run(vote.ainvoke("x")))
+USAGE_OF_SIX = {"input_tokens": 180, "output_tokens": 30, "total_tokens": 210}
+
+
+@pytest.mark.parametrize("output", ["result", "value"])
+@pytest.mark.parametrize("last", [A, B, CUT_OFF, "I cannot say.", ConnectionError("reset")])
+def test_a_vote_inside_speaks_for_its_samples(output: Any, last: Any) -> None:
+    for run in RUNS:
+        model = ScriptedModel(script=[A, A, last])
+        inner = VoteRunnable(model, n=3, key="team", concurrency=1, output=output)
+        chain = inner if output == "result" else inner | (lambda team: json.dumps({"team": team}))
+        result = run(VoteRunnable(chain, n=2, key="team", concurrency=1))
+        assert result.counts == (("a", 2),), result.explain()
+        if not isinstance(last, Exception):
+            assert result.usage == USAGE_OF_SIX
+
+
+@pytest.mark.parametrize("output", ["result", "value"])
+def test_a_vote_inside_that_abstains_is_a_failed_sample_that_was_paid_for(output: Any) -> None:
+    for run in RUNS:
+        inner = VoteRunnable(ScriptedModel(script=[A, B, C]), n=3, key="team", concurrency=1, output=output)
+        result = run(VoteRunnable(inner, n=2, key="team", concurrency=1))
+        assert result.reason == "no_valid"
+        said = "sampler_error: AbstainError: the vote abstained (tie): tie: 3 answers have 1 vote each"
+        assert [each.error for each in result.samples] == [said] * 2
+        assert result.usage == USAGE_OF_SIX
+
+
+def test_a_consensus_of_votes_and_a_vote_on_records() -> None:
+    vote = VoteRunnable(ScriptedModel(script=[A, A, B]), n=3, key="team", concurrency=1)
+    assert ConsensusRunnable(vote, n=2, concurrency=1).invoke("x").value == {"team": "a"}
+    merged = ConsensusRunnable(ScriptedModel(script=[A, A, B]), n=3, concurrency=1)
+    assert VoteRunnable(merged, n=2, key="team", concurrency=1).invoke("x").value == "a"
+
+
+def test_messages_inside_an_output_agree_whatever_their_ids() -> None:
+    replies = [AIMessage(A, id=str(number), usage_metadata=usage(number)) for number in range(3)]
+    both = {"first": ScriptedModel(script=replies), "second": ScriptedModel(script=replies)}
+    result = VoteRunnable(both, n=3).invoke("x")
+    assert (result.value, result.agreement) == ({"first": A, "second": A}, 1.0)
+
+
 # Streams
 
 
@@ -205,6 +250,7 @@ LOADED = [
     ChatPromptTemplate,
     HumanMessagePromptTemplate,
     PromptTemplate,
+    RunnablePassthrough,
     RunnableSequence,
     StrOutputParser,
 ]
@@ -217,7 +263,7 @@ def round_trip(component: Any) -> Any:
     return loads(dumps(component), **options)
 
 
-CHAIN = PROMPT | StrOutputParser()
+CHAIN = RunnablePassthrough() | PROMPT | StrOutputParser()
 
 
 @pytest.mark.parametrize(
@@ -252,6 +298,13 @@ def test_a_function_cannot_be_loaded() -> None:
 
 
 # Schemas and graphs
+
+
+def test_what_comes_out_has_a_json_schema() -> None:
+    for component in (voting(), ConsensusRunnable(fake()), TallyRunnable(), AbstainRouter({"tie": fake()})):
+        assert component.get_output_jsonschema()["title"].endswith("Output")
+        chain = PROMPT | {"decision": component}
+        assert list(chain.get_output_jsonschema()["properties"]) == ["decision"]
 
 
 def test_what_it_takes_and_gives_is_known() -> None:

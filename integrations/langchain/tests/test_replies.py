@@ -109,6 +109,10 @@ def test_a_message_from_the_cache_took_no_tokens() -> None:
         {"stop_reason": "max_tokens"},
         {"done_reason": "length"},
         {"finish_reason": "MAX_TOKENS"},
+        {"finish_reason": "LENGTH"},
+        {"finish_reason": "model_length"},
+        {"stopReason": "max_tokens"},
+        {"stop_reason": "model_context_window_exceeded"},
         {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}},
     ],
 )
@@ -165,6 +169,25 @@ def test_a_refusal_is_a_failed_sample_with_its_words(message: AIMessage) -> None
     sample = sample_of(reply_of(message))
     assert sample.error == "no_json: the model refused: I cannot help with that."
     assert sample.raw.content == "I cannot help with that."
+
+
+def test_a_readable_tool_call_beside_a_broken_one_is_not_the_whole_answer() -> None:
+    broken = {"name": "refund", "args": '{"order": 10', "id": "2", "error": "cut off", "type": "invalid_tool_call"}
+    call = {"name": "refund", "args": {"order": 1}, "id": "1", "type": "tool_call"}
+    reply = reply_of(AIMessage("", tool_calls=[call], invalid_tool_calls=[broken]))
+    assert reply.error == "invalid: the tool call 'refund': cut off"
+
+
+def test_messages_inside_a_record_are_read_like_messages() -> None:
+    call = {"name": "search", "args": {"q": "zip"}, "id": "call_1", "type": "tool_call"}
+    output = {"messages": [HumanMessage("hi", id="1"), AIMessage("yes", id="2", usage_metadata=USAGE)], "n": (1,)}
+    assert reply_of(output).content == {"messages": ["hi", "yes"], "n": (1,)}
+    assert reply_of([AIMessage("", tool_calls=[call])]).content == [{"name": "search", "args": {"q": "zip"}}]
+    record = {"a": [{"b": 1}]}
+    assert reply_of(record).content is record
+    for _ in range(5000):
+        record = {"a": record}
+    assert reply_of(record).content is record
 
 
 def test_a_refusal_in_prose_is_no_json() -> None:

@@ -11,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from integrations.langchain.tests.scripted import A, B, ScriptedModel, usage
 from langchain_core.exceptions import OutputParserException
+from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.runnables import RunnableLambda
 
 from consilience import AbstainError, Reply, SettingsError, VoteSettings, tally, vote
-from langchain_consilience import TallyRunnable
+from langchain_consilience import ConsensusRunnable, TallyRunnable
 
 
 def run(component: Any, samples: Any, mode: str) -> Any:
@@ -36,7 +37,7 @@ def test_its_options_are_those_of_the_core_s_tally() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"n": 5}, TypeError, r"TallyRunnable\(\) got an unexpected keyword argument 'n'"),
+        ({"n": 5}, TypeError, r"TallyRunnable\(\) got an unexpected keyword argument 'n': it makes no calls"),
         ({"kye": "team"}, TypeError, "did you mean 'key'"),
         ({"min_valid": 2}, SettingsError, "min_valid must be a number from 0 to 1, got 2"),
     ],
@@ -44,6 +45,21 @@ def test_its_options_are_those_of_the_core_s_tally() -> None:
 def test_a_wrong_argument_fails_at_construction(options: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         TallyRunnable(**options)
+
+
+def test_there_is_nothing_to_sample() -> None:
+    with pytest.raises(TypeError, match=r"samples nothing.*to sample a chain, write VoteRunnable\(chain, n=5\)"):
+        TallyRunnable(FakeListChatModel(responses=["{}"]), key="team")
+
+
+def test_results_of_votes_are_voted_on_by_what_they_decided() -> None:
+    votes = [TallyRunnable(key="team").invoke([A, A, B]) for _ in range(2)]
+    split = TallyRunnable(key="team").invoke([A, B])
+    merged = ConsensusRunnable(FakeListChatModel(responses=[A]), n=2).invoke("x")
+    result = TallyRunnable(key="team").invoke([*votes, merged, split])
+    assert result.counts == (("a", 3),)
+    said = "sampler_error: AbstainError: the vote abstained (tie): tie: 2 answers have 1 vote each"
+    assert result.samples[3].error == said
 
 
 def test_settings_of_a_vote_are_taken_without_what_is_about_calls() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from langchain_core.exceptions import OutputParserException
 from langchain_core.messages import BaseMessage
 
-from consilience import Failure, Reply
+from consilience import AbstainError, ConsensusResult, Failure, Reply, VoteResult
 
 __all__ = [
     "error_reply_of",
@@ -27,8 +27,11 @@ __all__ = [
 
 _INCLUDE_RAW = {"raw", "parsed", "parsing_error"}
 _REFUSALS = {"ModelRefusalError", "OpenAIRefusalError"}
-_CUT_OFF = {"length", "max_tokens", "max_output_tokens", "MAX_TOKENS"}
-"""What providers call the end of a reply that ran into its limit."""
+_CUT_OFF = {"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"}
+"""What providers call the end of a reply that ran into its limit, in small letters."""
+
+_DEPTH = 8
+"""How deep in a record messages are looked for."""
 
 
 def reply_of(output: Any) -> Reply:
@@ -36,12 +39,14 @@ def reply_of(output: Any) -> Reply:
 
     Args:
         output: what a chain returned: a message, a text, a record (dict, pydantic model, dataclass), the dict of
-            ``with_structured_output(..., include_raw=True)``, or None. A ``Reply`` is one already.
+            ``with_structured_output(..., include_raw=True)``, the result of a vote inside it, or None. A ``Reply`` is
+            one already.
 
     Returns:
         The reply: the text of a message, or its tool calls (name and arguments, without ids) if it makes any; the
-        parsed record of ``include_raw=True``; anything else as it is. A refusal, tool calls that cannot be read and a
-        record that could not be parsed are replies with an ``error``: failed samples that keep what was said.
+        parsed record of ``include_raw=True``; what a vote decided on; anything else as it is, with messages inside a
+        record read in the same way. A refusal, tool calls that cannot be read, a record that could not be parsed and
+        an abstention are replies with an ``error``: failed samples that keep what was said.
 
     Example:
         >>> from langchain_core.messages import AIMessage
@@ -57,7 +62,9 @@ def reply_of(output: Any) -> Reply:
         return _reply_of_message(output)
     if isinstance(output, Mapping) and set(output) == _INCLUDE_RAW and isinstance(output["raw"], BaseMessage):
         return _reply_of_parsed(output["raw"], output["parsed"], output["parsing_error"])
-    return Reply(output)
+    if isinstance(output, VoteResult | ConsensusResult):
+        return _reply_of_result(output)
+    return Reply(_without_messages(output, _DEPTH))
 
 
 def error_reply_of(error: Exception) -> Reply | None:
@@ -138,9 +145,9 @@ def finish_reason_of(message: BaseMessage) -> str | None:
     metadata = message.response_metadata
     incomplete = metadata.get("incomplete_details")
     found = [incomplete.get("reason")] if isinstance(incomplete, Mapping) else []
-    found += [metadata.get(name) for name in ("finish_reason", "stop_reason", "done_reason")]
+    found += [metadata.get(name) for name in ("finish_reason", "stop_reason", "stopReason", "done_reason")]
     reason = next((each for each in found if isinstance(each, str)), None)
-    return "length" if reason in _CUT_OFF else reason
+    return "length" if reason is not None and reason.lower() in _CUT_OFF else reason
 
 
 def source_of(message: BaseMessage) -> str | None:
@@ -156,8 +163,37 @@ def source_of(message: BaseMessage) -> str | None:
     return name if isinstance(name, str) else None
 
 
+def _reply_of_result(result: VoteResult | ConsensusResult) -> Reply:
+    """The reply of a vote inside the chain: the answer that it decided on, not what the result says about it."""
+    try:
+        value = result.unwrap()
+    except AbstainError as error:
+        return Reply(result.detail, usage=result.usage, error=sentence(Failure.SAMPLER_ERROR, error))
+    record = getattr(result, "record", None)
+    return Reply(value if record is None else record, usage=result.usage)
+
+
+def _without_messages(value: Any, depth: int) -> Any:
+    """A record with what is read of each message in the place of the message.
+
+    Its id and its tokens would make samples differ that say the same.
+    """
+    if isinstance(value, BaseMessage):
+        return _reply_of_message(value).content
+    if not depth or type(value) not in (dict, list, tuple):
+        return value
+    given = list(value.values()) if isinstance(value, dict) else value
+    read = [_without_messages(each, depth - 1) for each in given]
+    if all(after is before for after, before in zip(read, given, strict=True)):
+        return value
+    return dict(zip(value, read, strict=True)) if isinstance(value, dict) else type(value)(read)
+
+
 def _reply_of_message(message: BaseMessage) -> Reply:
     calls = getattr(message, "tool_calls", None)
+    broken = getattr(message, "invalid_tool_calls", None)
+    if calls and broken:  # what is left would pass for the whole
+        return _told(message, _said_in(broken), _why_broken(broken))
     if calls:
         records = [{"name": call["name"], "args": call["args"]} for call in calls]
         return _told(message, records[0] if len(records) == 1 else records)
@@ -166,12 +202,18 @@ def _reply_of_message(message: BaseMessage) -> Reply:
         refusal = _refusal_in(message)
         if refusal is not None:
             return _told(message, refusal, f"{Failure.NO_JSON}: the model refused: {refusal}")
-        broken = getattr(message, "invalid_tool_calls", None)
         if broken:
-            why = broken[0].get("error") or "its arguments are no JSON"
-            said = "\n".join(str(call.get("args") or "") for call in broken)
-            return _told(message, said, f"{Failure.INVALID}: the tool call {broken[0].get('name')!r}: {why}")
+            return _told(message, _said_in(broken), _why_broken(broken))
     return _told(message, text)
+
+
+def _said_in(broken: list[Any]) -> str:
+    return "\n".join(str(call.get("args") or "") for call in broken)
+
+
+def _why_broken(broken: list[Any]) -> str:
+    why = broken[0].get("error") or "its arguments are no JSON"
+    return f"{Failure.INVALID}: the tool call {broken[0].get('name')!r}: {why}"
 
 
 def _reply_of_parsed(raw: BaseMessage, parsed: Any, error: BaseException | None) -> Reply:

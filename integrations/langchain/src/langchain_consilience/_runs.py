@@ -8,6 +8,7 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -59,6 +60,7 @@ class _OpenRun(NamedTuple):
 class _Heard:
     """What the language models of one sample said of their replies."""
 
+    started: int = 0
     calls: int = 0
     hits: int = 0
     usage: Any = None
@@ -81,9 +83,22 @@ class SampleRuns(BaseCallbackHandler):
     run_inline = True  # before any other handler, in the event loop itself
 
     def __init__(self) -> None:
-        self.started = 0
         self._open: dict[UUID, _OpenRun] = {}
         self._heard = _Heard()
+        self._inside_a_vote = False
+
+    def for_votes_inside(self) -> SampleRuns:
+        """The same, for the samples of a vote inside this sample.
+
+        They cost what they cost, but it is that vote that says what is to be made of their replies.
+        """
+        inside = copy(self)
+        inside._inside_a_vote = True
+        return inside
+
+    @property
+    def started(self) -> int:
+        return self._heard.started
 
     @property
     def copied(self) -> bool:
@@ -96,7 +111,7 @@ class SampleRuns(BaseCallbackHandler):
     def reply_of_error(self, error: Exception) -> Reply | None:
         """The reply that failed with ``error``; None if no model has replied, so that the call itself has failed."""
         reply = error_reply_of(error)
-        if reply is None and self._heard.said is not None:
+        if reply is None and self._heard.calls:
             reply = Reply(None, error=sentence(Failure.SAMPLER_ERROR, error))
         return None if reply is None else self._completed(reply)
 
@@ -183,11 +198,11 @@ class SampleRuns(BaseCallbackHandler):
         self._end(run_id)
 
     def on_llm_start(self, serialized: Any, prompts: list[str], *, run_id: UUID, **details: Any) -> None:
-        self.started += 1
+        self._heard.started += 1
         self._begin("llm", run_id, details)
 
     def on_chat_model_start(self, serialized: Any, messages: Any, *, run_id: UUID, **details: Any) -> None:
-        self.started += 1
+        self._heard.started += 1
         self._begin("llm", run_id, details)
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **details: Any) -> None:
@@ -206,17 +221,19 @@ class SampleRuns(BaseCallbackHandler):
             self._hear_message(message)
         elif generation is not None:
             info = generation.generation_info or {}
-            self._heard.said = Reply(generation.text)
-            self._heard.finish_reason = info.get("finish_reason")
+            self._say(Reply(generation.text), info.get("finish_reason"))
             self._add(_tokens_of(response.llm_output))
 
     def _hear_message(self, message: BaseMessage) -> None:
         if is_free(getattr(message, "usage_metadata", None) or {}):
             self._heard.hits += 1
-        self._heard.said = reply_of(message)
-        self._heard.finish_reason = finish_reason_of(message)
         self._heard.source = source_of(message)
         self._add(usage_of(message))
+        self._say(reply_of(message), finish_reason_of(message))
+
+    def _say(self, reply: Reply, finish_reason: str | None) -> None:
+        self._heard.said = None if self._inside_a_vote else reply
+        self._heard.finish_reason = None if self._inside_a_vote else finish_reason
 
     def _add(self, usage: Any) -> None:
         if usage is not None:

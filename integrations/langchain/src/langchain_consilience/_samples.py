@@ -97,6 +97,9 @@ class Samples:
 
     def _config_of(self, index: int, runs: SampleRuns) -> tuple[RunnableConfig, Any]:
         manager = self._run_manager.get_child(f"sample:{index}")
+        manager.set_handlers(
+            [each.for_votes_inside() if isinstance(each, SampleRuns) else each for each in manager.handlers]
+        )
         manager.add_handler(runs, inherit=True)
         if self._component.nostream:
             manager.add_tags([NOSTREAM], inherit=True)
