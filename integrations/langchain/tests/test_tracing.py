@@ -456,17 +456,52 @@ def test_threads_of_samples_are_not_those_of_the_caller() -> None:
     assert threading.get_ident() not in threads
 
 
+async def cancelled(component: Any, is_time: Callable[[], bool], tracer: Any) -> None:
+    """Run ``component`` and cancel it when ``is_time``."""
+    task = asyncio.create_task(component.ainvoke("x", {"callbacks": [tracer]}))
+    while not is_time():
+        assert not task.done()
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+@pytest.mark.parametrize("tracer_type", [Threads, Tasks])
+@pytest.mark.parametrize(
+    "component",
+    [
+        TallyRunnable(key="team", on_abstain="return"),
+        VoteRunnable(lambda _: "no idea", n=2),
+        ConsensusRunnable(lambda _: "no idea", n=2),
+    ],
+)
+def test_a_branch_that_is_cancelled_leaves_no_run_open(component: Any, tracer_type: Any) -> None:
+    model, tracer = ScriptedModel(script=[A], delay=60.0), tracer_type()
+    branch = RunnableLambda(lambda _: {"ticket": "x"}) | PROMPT | {"one": model, "other": model | StrOutputParser()}
+    deciding = component.model_copy(update={"on_abstain": branch})
+    chain = RunnableLambda(lambda text: [text]) | deciding
+    asyncio.run(cancelled(chain, lambda: model.calls == 2, tracer))
+    assert tracer.open == []
+    assert [run.name for run in tracer.runs.values()].count("ScriptedModel") == 2
+
+
 @pytest.mark.parametrize("tracer_type", [Threads, Tasks])
 @pytest.mark.parametrize("kind", ["tool", "retriever", "model inside a tool"])
 def test_tools_and_retrievers_that_are_cancelled_leave_no_run_open(kind: str, tracer_type: Any) -> None:
     model = ScriptedModel(script=[A], delay=60.0)
+    hanging: list[str] = []
+
+    async def hang() -> None:
+        hanging.append(kind)
+        await asyncio.Event().wait()
 
     @tool
     async def look_up(ticket: str) -> str:
         """Looks a ticket up."""
         if kind == "model inside a tool":
             await model.ainvoke(ticket)
-        await asyncio.Event().wait()
+        await hang()
         return ticket
 
     class Shelf(BaseRetriever):
@@ -474,13 +509,12 @@ def test_tools_and_retrievers_that_are_cancelled_leave_no_run_open(kind: str, tr
             return []
 
         async def _aget_relevant_documents(self, query: str, **kwargs: Any) -> Any:
-            await asyncio.Event().wait()
+            await hang()
 
     step: Any = Shelf() if kind == "retriever" else look_up
     tracer = tracer_type()
-    vote = VoteRunnable(RunnableLambda(str) | step, n=2, timeout=0.3)
-    result = asyncio.run(vote.ainvoke("x", {"callbacks": [tracer]}))
-    assert [each.code for each in result.samples] == ["timeout"] * 2
+    vote = VoteRunnable(RunnableLambda(str) | step, n=2)
+    asyncio.run(cancelled(vote, lambda: len(hanging) + model.calls == 2, tracer))
     assert tracer.open == []
     kinds = [run.run_type for run in tracer.runs.values()]
     assert kinds.count("retriever" if kind == "retriever" else "tool") == 2

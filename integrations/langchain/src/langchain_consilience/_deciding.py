@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, ClassVar, Literal
 
 from langchain_core.callbacks.manager import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
@@ -11,6 +12,7 @@ from langchain_core.runnables.utils import ConfigurableFieldSpec
 from pydantic import ConfigDict
 
 from ._arguments import check_names, checked_choice, checked_on_abstain, merged_options
+from ._runs import SampleRuns
 from ._serialization import plain_arguments
 
 __all__ = ["DecidingRunnable"]
@@ -74,8 +76,15 @@ class DecidingRunnable(RunnableSerializable[Any, Any]):
     ) -> Any:
         if not self._takes_over(result):
             return self._output(result)
-        child = patch_config(config, callbacks=run_manager.get_child("abstain"))
-        return await self.on_abstain.ainvoke({"input": input, "result": result}, child)
+        manager, runs = run_manager.get_child("abstain"), SampleRuns()
+        manager.add_handler(runs, inherit=True)
+        try:
+            return await self.on_abstain.ainvoke(
+                {"input": input, "result": result}, patch_config(config, callbacks=manager)
+            )
+        except asyncio.CancelledError as cancelled:
+            await runs.close(manager, cancelled)
+            raise
 
     def _takes_over(self, result: Any) -> bool:
         """Whether a branch answers for an abstention."""
