@@ -12,7 +12,7 @@ import pytest
 from integrations.langchain.tests.scripted import A, B, ScriptedModel
 from langchain_core.messages import BaseMessage
 from langchain_core.output_parsers import StrOutputParser
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import ConfigurableField, RunnableLambda, RunnablePassthrough
 
 from consilience import AbstainError, sample_index
 from langchain_consilience import ConsensusRunnable, VoteRunnable
@@ -252,6 +252,51 @@ def test_a_limiter_of_the_wrong_kind_is_refused(mode: str) -> None:
     with pytest.raises(TypeError, match="limiter must be"):
         run(VoteRunnable(model, n=2, limiter=limiter), ["x"] * 3, mode, {"max_concurrency": 2})
     assert model.calls == 0
+
+
+@pytest.mark.parametrize("mode", ["batch", "abatch"])
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        lambda vote: vote.with_retry(stop_after_attempt=2),
+        lambda vote: vote.with_fallbacks([RunnableLambda(str)]),
+        lambda vote: vote.with_config(tags=["triage"]).with_types(input_type=str).with_listeners(),
+        lambda vote: vote.bind(stop=["."]) | RunnablePassthrough(),
+        lambda vote: vote.configurable_fields(n=ConfigurableField(id="n")),
+    ],
+    ids=["retry", "fallbacks", "config", "bind", "fields"],
+)
+def test_a_batch_through_what_wraps_a_vote_keeps_the_limit(wrapped: Any, mode: str) -> None:
+    model = ScriptedModel(script=[A], delay=0.01)
+    run(wrapped(VoteRunnable(model, n=4, key="team")), ["x"] * 4, mode, {"max_concurrency": 2})
+    assert (model.calls, model.most_in_flight) == (16, 2)
+
+
+def test_the_list_of_a_map_is_a_batch() -> None:
+    model = ScriptedModel(script=[A], delay=0.01)
+    votes = VoteRunnable(model, n=4, key="team").map()
+    assert len(votes.invoke(["x"] * 4, {"max_concurrency": 2})) == 4
+    assert len(asyncio.run(votes.ainvoke(["x"] * 4, {"max_concurrency": 2}))) == 4
+    assert (model.calls, model.most_in_flight) == (32, 2)
+
+
+@pytest.mark.parametrize("mode", ["batch", "abatch"])
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        lambda vote: RunnableLambda(lambda text: {"text": text}) | RunnablePassthrough.assign(vote=vote),
+        lambda vote: vote.configurable_fields(n=ConfigurableField(id="n")).with_config(configurable={"n": 4}),
+    ],
+    ids=["assign", "fields of the call"],
+)
+def test_where_votes_run_one_by_one_a_limiter_in_common_holds(wrapped: Any, mode: str) -> None:
+    """As the README says: LangChain calls these once for each input, and there is no batch to limit."""
+    model = ScriptedModel(script=[A], delay=0.01)
+    chain = RunnableLambda(lambda given: given["text"] if isinstance(given, dict) else given) | model
+    limiter = asyncio.Semaphore(2) if mode == "abatch" else threading.Semaphore(2)
+    vote = VoteRunnable(chain, n=4, key="team", limiter=limiter)
+    run(wrapped(vote), ["x"] * 4, mode, {"max_concurrency": 4})
+    assert (model.calls, model.most_in_flight) == (16, 2)
 
 
 def test_a_limiter_that_fails_gives_its_permit_back() -> None:
