@@ -616,12 +616,3 @@ def test_without_langchain_the_package_works_and_the_middleware_says_what_to_ins
         "except ImportError as error:\n    print(error)\n"
     )
     assert said == 'VoteMiddleware needs langchain: pip install "langchain-consilience[agents]"\n'
-
-
-def test_importing_the_package_imports_no_agents() -> None:
-    said = python(
-        "import sys, langchain_consilience\n"
-        "print([name for name in ('langchain', 'langgraph') if name in sys.modules])\n"
-        "print(hasattr(langchain_consilience, 'VoteMiddlewear'))"
-    )
-    assert said == "[]\nFalse\n"

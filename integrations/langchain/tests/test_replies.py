@@ -190,6 +190,14 @@ def test_messages_inside_a_record_are_read_like_messages() -> None:
     assert reply_of(record).content is record
 
 
+def test_what_was_said_before_a_refusal_is_void() -> None:
+    for text, why in (('{"team": "a"}', '{"team": "a"}'), ("", "it gave no reason")):
+        reply = reply_of(AIMessage(text, response_metadata={"stop_reason": "refusal"}))
+        assert (reply.content, reply.error) == (text, f"no_json: the model refused: {why}")
+    result = tally([reply_of(AIMessage('{"team": "a"}', response_metadata={"stop_reason": "refusal"}))], key="team")
+    assert [sample.code for sample in result.samples] == ["no_json"]
+
+
 def test_a_refusal_in_prose_is_no_json() -> None:
     assert sample_of(reply_of(AIMessage("I'm sorry, I cannot help."))).code == "no_json"
 

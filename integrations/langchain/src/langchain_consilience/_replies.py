@@ -198,6 +198,8 @@ def _reply_of_message(message: BaseMessage) -> Reply:
         records = [{"name": call["name"], "args": call["args"]} for call in calls]
         return _told(message, records[0] if len(records) == 1 else records)
     text = text_of(message)
+    if message.response_metadata.get("stop_reason") == "refusal":  # Anthropic's; what was said until then is void
+        return _told(message, text, f"{Failure.NO_JSON}: the model refused: {text.strip() or 'it gave no reason'}")
     if not text.strip():
         refusal = _refusal_in(message)
         if refusal is not None:
