@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse, CompletionResponse, MessageRole
@@ -10,13 +11,10 @@ from pydantic_core import to_jsonable_python
 
 from consilience import VoteResult
 
-from ._abstaining import AnyResult, abstention_text
-from ._replies import TEXT, Answers
+from ._abstaining import AnyResult, abstention_text, note_abstention
+from ._replies import FALLBACK_VOTES, TEXT, VOTE, Answers
 
-__all__ = ["VOTE", "answer_text", "chat_response", "completion_response", "winning_record"]
-
-VOTE = "vote"
-"""Where responses carry the result: the key in ``additional_kwargs`` and in ``metadata``."""
+__all__ = ["VOTE", "answer_text", "chat_response", "completion_response", "handed_over", "winning_record"]
 
 
 def winning_record(result: AnyResult) -> Any:
@@ -34,11 +32,14 @@ def answer_text(result: AnyResult, answers: Answers) -> str:
     JSON is written anew: what stood around the record, or was drafted before it, would mislead the next parser.
     """
     if result.abstained:
-        return abstention_text(result)
+        text = abstention_text(result)
+        note_abstention(text)
+        return text
     record = winning_record(result)
     if answers == "text" and isinstance(record, dict) and isinstance(record.get(TEXT), str):
         return str(record[TEXT])
-    return json.dumps(to_jsonable_python(record), ensure_ascii=False)
+    # What JSON does not have (an object that a validator made, say) is written as text: the answer must not be lost.
+    return json.dumps(to_jsonable_python(record, fallback=str), ensure_ascii=False)
 
 
 def completion_response(result: AnyResult, answers: Answers) -> CompletionResponse:
@@ -52,3 +53,16 @@ def chat_response(result: AnyResult, answers: Answers) -> ChatResponse:
     text = answer_text(result, answers)
     message = ChatMessage(role=MessageRole.ASSISTANT, content=text)
     return ChatResponse(message=message, delta=text, additional_kwargs={VOTE: result})
+
+
+def handed_over(carried: Mapping[str, Any] | None, result: AnyResult) -> dict[str, Any]:
+    """What the response of a component that was asked instead carries: the vote that could not decide, and its own.
+
+    Args:
+        carried: what it carries so far.
+        result: the vote that could not decide.
+    """
+    known = dict(carried or {})
+    if VOTE in known:
+        known[FALLBACK_VOTES] = (known[VOTE], *known.get(FALLBACK_VOTES, ()))
+    return {**known, VOTE: result}

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable
 from typing import Any
 
 from llama_index.core.base.llms.types import ChatResponse, CompletionResponse
 from llama_index.core.workflow import Context, Event
 
-from consilience import Reply, VoteResult, VoteSettings, settle
+from consilience import Reply, SettingsError, VoteResult, VoteSettings, settle
 
+from ._calling import outcome_of
 from ._events import announce
 from ._replies import reply_of
 from ._settings import vote_settings
 
-__all__ = ["SampleEvent", "collect_votes", "draw_sample"]
+__all__ = ["CANCELLED_ITSELF", "SampleEvent", "collect_votes", "draw_sample"]
+
+CANCELLED_ITSELF = "sampler_error: CancelledError: the call was cancelled, but not by the vote"
+"""The error of a sample whose call raised CancelledError of its own accord."""
 
 
 class SampleEvent(Event):
@@ -48,6 +53,9 @@ async def draw_sample(index: int, call: Awaitable[Any], vote: str = "vote") -> S
     Returns:
         The event, for the step to return.
 
+    Raises:
+        TypeError: ``call`` is nothing to await (the answer of ``llm.complete``, say).
+
     Example:
         >>> import asyncio
         >>> async def call():
@@ -55,8 +63,13 @@ async def draw_sample(index: int, call: Awaitable[Any], vote: str = "vote") -> S
         >>> asyncio.run(draw_sample(0, call())).error
         'ConnectionError: reset by peer'
     """
+    if not inspect.isawaitable(call):
+        raise TypeError(f"call must be something to await, such as llm.acomplete(prompt), got {type(call).__name__}")
+    ended = await outcome_of(call)
+    if ended.cancelled():
+        return SampleEvent(index=index, reply=Reply(None, error=CANCELLED_ITSELF), vote=vote)
     try:
-        said = await call
+        said = ended.result()
     except Exception as error:
         return SampleEvent(index=index, error=f"{type(error).__name__}: {error}", vote=vote)
     if isinstance(said, (ChatResponse, CompletionResponse)):
@@ -86,7 +99,7 @@ async def collect_votes(
         The result; None while more samples are needed.
 
     Raises:
-        SettingsError, TypeError: an argument is wrong.
+        SettingsError, TypeError: an argument is wrong, or two samples have the same index.
 
     Example:
         >>> import asyncio
@@ -116,6 +129,7 @@ async def collect_votes(
         if events is None:
             return None
         events.sort(key=lambda each: each.index)
+    _check_indexes(events)
     result = settle({each.index: _reply(each) for each in events}, settings=wanted)
     if result is not None:
         if wanted.early_stop or wanted.stop:
@@ -129,6 +143,15 @@ async def _so_far(ctx: Context, ev: SampleEvent, name: str) -> list[Any]:
     events = [*await ctx.store.get(_place(name), default=[]), ev]
     await ctx.store.set(_place(name), events)
     return events
+
+
+def _check_indexes(events: list[Any]) -> None:
+    """Samples are counted by their number: of two with the same one, one would be lost, and the vote never end."""
+    seen: set[int] = set()
+    for each in events:
+        if each.index in seen:
+            raise SettingsError(f"samples of a vote must have different indexes, got two with index {each.index}")
+        seen.add(each.index)
 
 
 def _place(name: str) -> str:

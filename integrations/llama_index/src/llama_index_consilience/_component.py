@@ -19,11 +19,12 @@ from consilience import Reply, SettingsError, VoteResult, VoteSettings, tally
 
 from ._abstaining import check_on_abstain, raise_abstention
 from ._answers import VOTE, completion_response
+from ._calling import called
 from ._drawing import adraw, draw
 from ._events import announce
 from ._replies import TEXT, Answers, check_answers, reply_of, text_of
 from ._settings import vote_settings
-from ._varying import Variation
+from ._varying import Variation, check_no_temperature
 
 __all__ = ["VoteComponent"]
 
@@ -85,9 +86,11 @@ class VoteComponent(CustomQueryComponent):  # type: ignore[misc]  # Any, where t
         voting = vote_settings(type(self).__name__, settings, options)
         if answers == "text" and voting.key is None:
             voting = voting.with_options(key=TEXT)
+        if not isinstance(bound, LLM):
+            check_no_temperature(temperature, "an LLM to sample")
         super().__init__()
         self._settings, self._on_abstain, self._answers = voting, on_abstain, answers
-        self._variation = Variation(bound, temperature) if isinstance(bound, LLM) else None
+        self._variation = Variation.checked(bound, temperature) if isinstance(bound, LLM) else None
         self._bound = _component_of(bound)
         for component in (self._bound, on_abstain):
             if isinstance(component, QueryComponent):
@@ -153,8 +156,7 @@ class VoteComponent(CustomQueryComponent):  # type: ignore[misc]  # Any, where t
                 return self._reply(await self._bound.acomplete(_prompt_of(given), **options))
             if isinstance(self._bound, QueryComponent):
                 return self._reply(_one_output(await self._bound.arun_component(**_inputs(self._bound, given))))
-            said = self._bound(given)
-            return self._reply(await said if hasattr(said, "__await__") else said)
+            return self._reply(await called(self._bound, given))
 
         return await adraw(type(self).__name__, sampler, self._settings)
 

@@ -19,10 +19,10 @@ from llama_index.core.bridge.pydantic import BaseModel, ConfigDict, Field, Priva
 from llama_index.core.llms import LLM
 from llama_index.core.prompts import BasePromptTemplate
 
-from consilience import ConsensusSettings, Reply, VoteResult, VoteSettings
+from consilience import ConsensusSettings, Failure, Reply, VoteResult, VoteSettings
 
 from ._abstaining import AnyResult, check_on_abstain, raise_abstention
-from ._answers import VOTE, chat_response, completion_response
+from ._answers import chat_response, completion_response, handed_over
 from ._drawing import adraw, draw
 from ._replies import TEXT, Answers, check_answers, reply_of
 from ._settings import consensus_like, vote_settings
@@ -87,13 +87,12 @@ class VotingLLM(LLM):
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     llm: SerializeAsAny[LLM] = Field(description="The model that is sampled.")
-    answers: Answers = Field(default="json", description="What replies hold.")
+    answers: Answers = Field(default="json", description="What replies hold.", frozen=True)
     temperature: float | None = Field(default=None, description="The temperature of each sample.")
 
     _settings: VoteSettings = PrivateAttr()
     _consensus: ConsensusSettings = PrivateAttr()
     _on_abstain: Any = PrivateAttr()
-    _variation: Variation = PrivateAttr()
     _last_vote: AnyResult | None = PrivateAttr(default=None)
 
     def __init__(
@@ -117,7 +116,7 @@ class VotingLLM(LLM):
         voting = vote_settings(type(self).__name__, settings, options)
         if answers == "text" and voting.key is None:
             voting = voting.with_options(key=TEXT)
-        variation = Variation(llm, temperature)
+        Variation.checked(llm, temperature)
         taken_over = {name: getattr(llm, name) for name in _TAKEN_OVER}
         super().__init__(
             llm=llm,
@@ -128,11 +127,14 @@ class VotingLLM(LLM):
         self._settings = voting
         self._consensus = consensus or consensus_like(voting)
         self._on_abstain = on_abstain
-        self._variation = variation
         for name in _PASSED_ON & fields.keys():
             self._pass_on(name, getattr(self, name))
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if name == "llm" and not isinstance(value, LLM):
+            raise TypeError(f"llm must be an LLM of LlamaIndex, got {type(value).__name__}")
+        if name == "temperature":
+            Variation.checked(self.llm, value)
         super().__setattr__(name, value)
         if name in _PASSED_ON and "llm" in self.__dict__:
             # Synthesizers and Settings give their callbacks to the LLM that they know; others make the calls.
@@ -144,7 +146,6 @@ class VotingLLM(LLM):
         for shared in (self._settings, self._consensus, self._last_vote):
             memo[id(shared)] = shared
         copied: VotingLLM = super().__deepcopy__(memo)
-        copied._variation = self._variation.of(copied.llm)
         return copied
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -186,6 +187,10 @@ class VotingLLM(LLM):
         """The result of the call that ended last, of all threads and tasks; None before the first."""
         return self._last_vote
 
+    @property
+    def _variation(self) -> Variation:
+        return Variation(self.llm, self.temperature)
+
     def _pass_on(self, name: str, value: Any) -> None:
         for llm in (self.llm, (self.__pydantic_private__ or {}).get("_on_abstain")):
             if isinstance(llm, LLM):
@@ -211,6 +216,7 @@ class VotingLLM(LLM):
 
     def chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponse:
         """Vote on replies to a conversation; takes and raises the same as ``complete``."""
+        messages = list(messages)
         result = self._vote(lambda options: self.llm.chat(list(messages), **options), kwargs)
         if (other := self._other_llm(result)) is not None:
             return _carrying(other.chat(messages, **kwargs), result)
@@ -225,6 +231,7 @@ class VotingLLM(LLM):
 
     async def achat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponse:
         """``chat`` for asyncio; after an early stop, calls in flight are cancelled."""
+        messages = list(messages)
         result = await self._avote(lambda options: self.llm.achat(list(messages), **options), kwargs)
         if (other := self._other_llm(result)) is not None:
             return _carrying(await other.achat(messages, **kwargs), result)
@@ -344,8 +351,15 @@ class VotingLLM(LLM):
         if not result.abstained:
             return None
         if self._on_abstain == "raise":
-            raise_abstention(result)
+            raise_abstention(result, _hint(result))
         return self._on_abstain if isinstance(self._on_abstain, LLM) else None
+
+
+def _hint(result: AnyResult) -> str | None:
+    """What to do if nothing but prose came in: most parts of LlamaIndex ask for no JSON, and get no JSON."""
+    if isinstance(result, VoteResult) and {sample.code for sample in result.samples} == {Failure.NO_JSON}:
+        return 'answers="text" votes on plain texts'
+    return None
 
 
 def _made_of(kind: type[VotingLLM], arguments: dict[str, Any]) -> VotingLLM:
@@ -362,7 +376,7 @@ R = TypeVar("R", CompletionResponse, ChatResponse)
 
 def _carrying(response: R, result: AnyResult) -> R:
     """The response of the LLM that was asked instead, with the vote that could not decide."""
-    response.additional_kwargs = {**response.additional_kwargs, VOTE: result}
+    response.additional_kwargs = handed_over(response.additional_kwargs, result)
     return response
 
 

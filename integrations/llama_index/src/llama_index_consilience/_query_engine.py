@@ -20,8 +20,8 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from consilience import Reply, VoteSettings, sample_index
 
-from ._abstaining import AnyResult, check_on_abstain, raise_abstention
-from ._answers import VOTE, answer_text, winning_record
+from ._abstaining import AnyResult, abstention_error, check_on_abstain, raise_abstention, watched_abstentions
+from ._answers import VOTE, answer_text, handed_over, winning_record
 from ._drawing import adraw, draw
 from ._replies import TEXT, Answers, check_answers, reply_to
 from ._settings import AnySettings, settings_with
@@ -94,7 +94,10 @@ class VoteQueryEngine(BaseQueryEngine):
         self._engine = engine
         self._settings = wanted
         self._on_abstain = on_abstain
-        self._retrieves_once = _retrieves_apart(type(engine))
+        self._retrieves_once = _retrieves_apart(type(engine), "_query", "retrieve", "synthesize")
+        # An engine without an aretrieve of its own is retrieved from by retrieve.
+        aretrieve = "aretrieve" if hasattr(engine, "aretrieve") else "retrieve"
+        self._aretrieves_once = _retrieves_apart(type(engine), "_aquery", aretrieve, "asynthesize")
         warn_of_copies(getattr(getattr(engine, "_response_synthesizer", None), "_llm", None))
 
     @property
@@ -153,7 +156,7 @@ class VoteQueryEngine(BaseQueryEngine):
 
     async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         with self._query_event(query_bundle) as event:
-            if self._retrieves_once:
+            if self._aretrieves_once:
                 response = await self.asynthesize(query_bundle, await self.aretrieve(query_bundle))
             else:
                 response = await self._adecided(query_bundle, lambda: self._engine.aquery(query_bundle), [])
@@ -169,10 +172,11 @@ class VoteQueryEngine(BaseQueryEngine):
         responses: Responses = {}
 
         def sampler(_: Any) -> Reply:
-            response = ask()
-            if isinstance(response, StreamingResponse):
-                response = response.get_response()
-            return self._noted(response, responses)
+            with watched_abstentions() as abstentions:
+                response = ask()
+                if isinstance(response, StreamingResponse):
+                    response = response.get_response()
+            return self._noted(response, responses, abstentions)
 
         result = draw(type(self).__name__, sampler, self._settings)
         if (other := self._other_engine(result)) is not None:
@@ -183,24 +187,27 @@ class VoteQueryEngine(BaseQueryEngine):
         responses: Responses = {}
 
         async def sampler(_: Any) -> Reply:
-            response = await ask()
-            if isinstance(response, AsyncStreamingResponse):
-                response = await response.get_response()
-            elif isinstance(response, StreamingResponse):
-                response = response.get_response()
-            return self._noted(response, responses)
+            with watched_abstentions() as abstentions:
+                response = await ask()
+                if isinstance(response, AsyncStreamingResponse):
+                    response = await response.get_response()
+                elif isinstance(response, StreamingResponse):
+                    response = response.get_response()
+            return self._noted(response, responses, abstentions)
 
         result = await adraw(type(self).__name__, sampler, self._settings)
         if (other := self._other_engine(result)) is not None:
             return _carrying(await other.aquery(query), result)
         return self._response(result, responses, nodes)
 
-    def _noted(self, response: Any, responses: Responses) -> Reply:
-        """The reply in a response, which is kept for its source nodes."""
+    def _noted(self, response: Any, responses: Responses, abstentions: set[str]) -> Reply:
+        """The reply in a response, which is kept for its source nodes; an abstention inside the engine is no answer."""
         responses[sample_index() or 0] = response
         content = getattr(response, "response", response)
         if content == _EMPTY:
             return Reply(content, error=f"empty_reply: LlamaIndex said {_EMPTY!r}, which means that there is no answer")
+        if isinstance(content, str) and content.strip() in abstentions:
+            return Reply(content, error=abstention_error(content.strip()))
         return reply_to(content if isinstance(content, (str, BaseModel, type(None))) else str(response), self._answers)
 
     def _other_engine(self, result: AnyResult) -> BaseQueryEngine | None:
@@ -233,15 +240,15 @@ def _whole_answer(record: Any) -> Any:
     return record[TEXT] if isinstance(record, dict) and set(record) == {TEXT} else record
 
 
-def _retrieves_apart(kind: type[BaseQueryEngine]) -> bool:
+def _retrieves_apart(kind: type[BaseQueryEngine], query: str, retrieve: str, synthesize: str) -> bool:
     """Whether retrieving and synthesizing is all that an engine does.
 
     The base class can only refuse to do either. A class that writes a query of its own, further down than what it
     inherits for the two, does something else besides (a check of the answer, say), which must not be left out.
     """
-    places = {name: _place_of(kind, name) for name in ("_query", "retrieve", "synthesize")}
     base = kind.__mro__.index(BaseQueryEngine)
-    return max(places["retrieve"], places["synthesize"]) < base and places["_query"] >= places["synthesize"]
+    synthesizing = _place_of(kind, synthesize)
+    return max(_place_of(kind, retrieve), synthesizing) < base and _place_of(kind, query) >= synthesizing
 
 
 def _place_of(kind: type[BaseQueryEngine], name: str) -> int:
@@ -259,7 +266,6 @@ def _first_behind(result: AnyResult) -> int:
 
 def _carrying(response: Any, result: AnyResult) -> RESPONSE_TYPE:
     """The response of the engine that was asked instead, with the vote that could not decide."""
-    metadata = {**(getattr(response, "metadata", None) or {}), VOTE: result}
-    response.metadata = metadata
+    response.metadata = handed_over(getattr(response, "metadata", None), result)
     answered: RESPONSE_TYPE = response
     return answered

@@ -10,10 +10,18 @@ from llama_index.core.bridge.pydantic import BaseModel
 
 from consilience import Reply, SettingsError
 
-__all__ = ["TEXT", "Answers", "check_answers", "reply_of", "reply_to", "text_of"]
+from ._abstaining import error_of_abstention
+
+__all__ = ["FALLBACK_VOTES", "TEXT", "VOTE", "Answers", "check_answers", "reply_of", "reply_to", "text_of"]
 
 Answers = Literal["json", "text"]
 """What a reply holds: a JSON record somewhere in it, or nothing but the answer."""
+
+VOTE = "vote"
+"""Where responses carry the result: the key in ``additional_kwargs`` and in ``metadata``."""
+
+FALLBACK_VOTES = "fallback_votes"
+"""Where they carry the results of the components that were asked instead, in that order, if those vote too."""
 
 TEXT = "text"
 """The field of the record that is made of a plain text."""
@@ -44,13 +52,10 @@ def text_of(response: ChatResponse | CompletionResponse) -> str:
 def reply_of(response: Any, answers: Answers, source: str | None = None) -> Reply:
     """The reply that a model's response holds, with its tokens and why it ended."""
     if isinstance(response, (ChatResponse, CompletionResponse)):
-        return reply_to(
-            text_of(response),
-            answers,
-            usage=_usage(response),
-            source=source,
-            finish_reason=_finish_reason(response),
-        )
+        text, usage = text_of(response), _usage(response)
+        if (error := error_of_abstention(response.additional_kwargs.get(VOTE), text)) is not None:
+            return Reply(text, usage=usage, source=source, error=error)
+        return reply_to(text, answers, usage=usage, source=source, finish_reason=_finish_reason(response))
     return reply_to(response, answers, source=source)
 
 
@@ -70,6 +75,10 @@ def _usage(response: ChatResponse | CompletionResponse) -> dict[str, int] | None
     counts = _numbers(reported) if reported is not None else {}
     if not counts:
         counts = {name: n for name, n in _numbers(response.additional_kwargs).items() if name in _COUNTS}
+    # The response of a vote costs what its samples cost, and what was asked after them.
+    for vote in (response.additional_kwargs.get(VOTE), *response.additional_kwargs.get(FALLBACK_VOTES, ())):
+        for name, n in (getattr(vote, "usage", None) or {}).items():
+            counts[name] = counts.get(name, 0) + n
     return counts or None
 
 

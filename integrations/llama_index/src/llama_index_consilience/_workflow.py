@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import inspect
+import uuid
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -16,10 +16,12 @@ from llama_index.core.workflow import Context, Event, StartEvent, StopEvent, Wor
 from consilience import Reply, SettingsError, sample_index
 
 from ._abstaining import AnyResult, check_on_abstain, raise_abstention
+from ._calling import called, outcome_of
+from ._collecting import CANCELLED_ITSELF
 from ._drawing import adraw
 from ._replies import reply_of
 from ._settings import AnySettings, settings_with
-from ._varying import Variation
+from ._varying import Variation, check_no_temperature
 
 __all__ = ["SampleRequest", "VoteWorkflow"]
 
@@ -92,9 +94,11 @@ class VoteWorkflow(Workflow):
             raise SettingsError(f"concurrency must be at most {WORKERS} here, got {self._settings.concurrency}")
         self._on_abstain = on_abstain
         if isinstance(sampler, LLM):
-            self._sampler = _llm_sampler(sampler, Variation(sampler, temperature))
+            self._sampler = _llm_sampler(sampler, Variation.checked(sampler, temperature))
         else:
             self._sampler = _checked(sampler)
+            check_no_temperature(temperature, "a sampler that is an LLM")
+        _check_workflow_timeout(workflow_timeout)
         self._tickets: dict[str, _Ticket] = {}
         super().__init__(timeout=workflow_timeout, verbose=verbose)
 
@@ -123,14 +127,8 @@ class VoteWorkflow(Workflow):
         ticket = self._tickets.get(ev.ticket)
         if ticket is None or ticket.outcome.done():
             return
-        call = ticket.start(self._sampler)
-        try:
-            await asyncio.wait({call, ticket.outcome}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            if not call.done():
-                call.cancel()
-                await asyncio.gather(call, return_exceptions=True)
-        ticket.settle(call)
+        unneeded = ticket.outcome
+        ticket.settle(await outcome_of(ticket.start(self._sampler), unless=unneeded))
 
     async def _outcome(self, result: AnyResult, prompt: Any) -> Any:
         if not result.abstained or self._on_abstain == "return":
@@ -144,7 +142,7 @@ class _Ticket:
     """A sample that the vote waits for, in the context of its call: the worker draws it as if it were the sampler."""
 
     def __init__(self, prompt: Any, context: contextvars.Context) -> None:
-        self.name = str(id(self))
+        self.name = uuid.uuid4().hex
         self.outcome: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._prompt = prompt
         self._context = context
@@ -154,9 +152,12 @@ class _Ticket:
         self._context.run(active_span_id.set, active_span_id.get())
         return self._context.run(asyncio.ensure_future, _called(sampler, self._prompt))
 
-    def settle(self, call: asyncio.Task[Any]) -> None:
+    def settle(self, call: asyncio.Future[Any]) -> None:
         """Hand over what came of the call, if it is still wanted."""
-        if self.outcome.done() or call.cancelled():
+        if self.outcome.done():
+            return
+        if call.cancelled():  # by itself: to cancel the vote with it would leave the workflow waiting for ever
+            self.outcome.set_result(Reply(None, error=CANCELLED_ITSELF))
             return
         error = call.exception()
         if error is None:
@@ -166,15 +167,9 @@ class _Ticket:
 
 
 async def _called(sampler: Callable[[Any], Any], prompt: Any) -> Any:
-    """What a sampler says, plain or asynchronous; responses of LlamaIndex as replies."""
-    said = sampler(prompt) if _is_async(sampler) else await asyncio.to_thread(sampler, prompt)
-    if inspect.isawaitable(said):
-        said = await said
+    """What a sampler says; responses of LlamaIndex as replies."""
+    said = await called(sampler, prompt)
     return reply_of(said, "json") if isinstance(said, (ChatResponse, CompletionResponse)) else said
-
-
-def _is_async(sampler: Any) -> bool:
-    return inspect.iscoroutinefunction(sampler) or inspect.iscoroutinefunction(getattr(sampler, "__call__", None))  # noqa: B004
 
 
 def _checked(sampler: Any) -> Callable[[Any], Any]:
@@ -182,6 +177,15 @@ def _checked(sampler: Any) -> Callable[[Any], Any]:
         raise TypeError(f"sampler must be an LLM of LlamaIndex or a function, got {type(sampler).__name__}")
     checked: Callable[[Any], Any] = sampler
     return checked
+
+
+def _check_workflow_timeout(seconds: Any) -> None:
+    if seconds is None:
+        return
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
+        raise TypeError(f"workflow_timeout must be a number of seconds or None, got {type(seconds).__name__}")
+    if not seconds > 0:
+        raise SettingsError(f"workflow_timeout must be more than 0 seconds, or None for no limit, got {seconds}")
 
 
 def _llm_sampler(llm: LLM, variation: Variation) -> Callable[[Any], Any]:
