@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import threading
 import warnings
 from typing import Any
 
@@ -243,3 +244,18 @@ def test_wrong_options_and_inputs() -> None:
     with pytest.warns(UserWarning, match="copies of one reply") as caught:
         VoteComponent(ScriptedLLM([]), temperature=0)
     assert caught[0].filename == __file__
+    with pytest.raises(SettingsError, match="temperature needs an LLM to sample"):
+        VoteComponent(lambda _: BILLING, temperature=0.5)
+
+
+@pipelines
+def test_a_plain_function_does_not_hold_up_the_loop() -> None:
+    both_in = threading.Barrier(2, timeout=60)
+
+    def sampler(_: Any) -> str:
+        both_in.wait()
+        return BILLING
+
+    component = VoteComponent(sampler, n=2, key="team", concurrency=2)
+    output = asyncio.run(component.arun_component(input="?"))["output"]
+    assert output.additional_kwargs["vote"].agreement == 1.0

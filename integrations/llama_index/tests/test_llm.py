@@ -23,7 +23,7 @@ from llama_index.core.llms import LLM, MockLLM
 from llama_index.core.prompts import PromptTemplate
 
 from consilience import AbstainError, ConsensusSettings, SettingsError, VoteResult, VoteSettings, tally
-from llama_index_consilience import VotingLLM
+from llama_index_consilience import ConsilienceOutputParser, ParserAbstainError, VotingLLM
 
 BILLING, SHIPPING = '{"team": "billing"}', '{"team": "shipping"}'
 MESSAGES = [ChatMessage(role=MessageRole.USER, content="Which team?")]
@@ -153,7 +153,7 @@ def test_failed_samples_of_every_kind(reply: Any, code: str) -> None:
 
 def test_a_call_that_hangs_is_a_timeout() -> None:
     inner = ScriptedLLM([BILLING, BILLING, BILLING], hang_from=2)
-    result = ask(VotingLLM(inner, n=3, key="team", timeout=0.05), "acomplete").additional_kwargs["vote"]
+    result = ask(VotingLLM(inner, n=3, key="team", timeout=0.5), "acomplete").additional_kwargs["vote"]
     assert [sample.code for sample in result.samples] == [None, None, "timeout"]
     assert inner._cancelled == 1
 
@@ -197,6 +197,79 @@ def test_plain_text_answers() -> None:
     result = response.additional_kwargs["vote"]
     assert [sample.code for sample in result.samples] == [None, None, "truncated", None, "empty_reply", None]
     assert result.counts[0][1] == 3
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_abstention_that_is_returned_holds_no_json(form: str) -> None:
+    """The next parser would take the record that did not win for the answer."""
+    inner = ScriptedLLM([BILLING, BILLING, SHIPPING])
+    said = text(ask(VotingLLM(inner, n=3, min_agreement=0.9, on_abstain="return"), form))
+    assert said.startswith('I don\'t know: ("team":"billing") has only 2 of 3 votes')
+    with pytest.raises(ParserAbstainError, match="no_json"):
+        ConsilienceOutputParser(key="team").parse(said)
+
+
+@pytest.mark.parametrize("failure", ['no: {"team": "billing"}', "no: [1, 2]", "{}"])
+def test_an_abstention_that_quotes_an_error_holds_no_json(failure: str) -> None:
+    llm = VotingLLM(ScriptedLLM([RuntimeError(failure)]), n=1, on_abstain="return")
+    with pytest.raises(ParserAbstainError, match="no_json"):
+        ConsilienceOutputParser().parse(llm.complete("?").text)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_sample_that_is_an_abstention_is_a_failed_one(form: str) -> None:
+    inner = VotingLLM(ScriptedLLM(["Bern", "Basel"] * 3), n=2, answers="text", on_abstain="return")
+    result = ask(VotingLLM(inner, n=3, answers="text", on_abstain="return"), form).additional_kwargs["vote"]
+    assert result.abstained
+    assert {sample.error for sample in result.samples} == {
+        "empty_reply: the sample is itself an abstention: I don't know: tie: 2 answers have 1 vote each"
+    }
+    assert result.usage["prompt_tokens"] == 3 * 2 * 3
+
+
+def test_the_answer_of_a_model_that_was_asked_instead_is_no_abstention() -> None:
+    strong = ScriptedLLM(["Bern"] * 2)
+    inner = VotingLLM(ScriptedLLM(["Bern", "Basel"] * 2), n=2, answers="text", on_abstain=strong)
+    assert VotingLLM(inner, n=2, answers="text").complete("?").text == "Bern"
+
+
+def test_votes_of_those_that_were_asked_instead_are_kept() -> None:
+    third = VotingLLM(ScriptedLLM(["Chur"]), n=1, answers="text")
+    second = VotingLLM(ScriptedLLM(["c", "d", "e"]), n=3, answers="text", on_abstain=third)
+    response = VotingLLM(ScriptedLLM(["a", "b"]), n=2, answers="text", on_abstain=second).complete("?")
+    assert response.text == "Chur"
+    assert response.additional_kwargs["vote"].num_samples == 2
+    assert [vote.num_samples for vote in response.additional_kwargs["fallback_votes"]] == [3, 1]
+
+
+def test_an_abstention_for_want_of_json_says_what_helps() -> None:
+    with pytest.raises(AbstainError, match=r'array; answers="text" votes on plain texts$') as caught:
+        VotingLLM(ScriptedLLM(["1862", "1862"]), n=2).complete("?")
+    assert caught.value.result.reason == "no_valid"
+    with pytest.raises(AbstainError) as caught:
+        VotingLLM(ScriptedLLM(["1862", ""]), n=2).complete("?")
+    assert "answers=" not in str(caught.value)
+
+
+@pytest.mark.parametrize("form", ["complete", "achat"])
+def test_what_json_does_not_have_is_written_as_text(form: str) -> None:
+    class Team:
+        def __str__(self) -> str:
+            return "the billing team"
+
+    llm = VotingLLM(ScriptedLLM([BILLING] * 2), n=2, validator=lambda record: {"team": Team()}, key=lambda _: "billing")
+    assert text(ask(llm, form)) == '{"team": "the billing team"}'
+
+
+@pytest.mark.parametrize("form", ["chat", "achat", "stream_chat", "astream_chat"])
+def test_a_conversation_that_can_be_read_once_reaches_every_sample(form: str) -> None:
+    inner = ScriptedLLM([BILLING] * 3)
+    answer = getattr(VotingLLM(inner, n=3, key="team"), form)(message for message in MESSAGES)
+    if form == "achat":
+        asyncio.run(answer)
+    elif form == "astream_chat":
+        asyncio.run(_all(answer))
+    assert inner._prompts == [MESSAGES] * 3
 
 
 # What LlamaIndex asks of an LLM
@@ -333,6 +406,32 @@ def test_a_low_temperature_is_raised_in_each_call_and_a_high_one_stays() -> None
     assert used(0.1, temperature=0.3) == [0.3, 0.3]
 
 
+def test_a_temperature_or_a_model_that_is_set_later_holds() -> None:
+    inner, other = ScriptedLLM([BILLING] * 4), ScriptedLLM([BILLING] * 2, temperature=1.2)
+    llm = VotingLLM(inner, n=2, key="team")
+    llm.temperature = 1.5
+    llm.complete("?")
+    llm.model_copy(update={"temperature": 0.3}).complete("?")
+    assert [each["temperature"] for each in inner._kwargs] == [1.5, 1.5, 0.3, 0.3]
+    llm.temperature = None
+    llm.llm = other
+    llm.complete("?")
+    assert other._kwargs == [{}, {}]
+
+
+def test_what_is_set_later_is_checked_as_at_first() -> None:
+    llm = VotingLLM(ScriptedLLM([]), n=2, key="team")
+    with pytest.raises(SettingsError, match="temperature must be a number of at least 0, got -1"):
+        llm.temperature = -1
+    with pytest.raises(TypeError, match="llm must be an LLM of LlamaIndex, got str"):
+        llm.llm = "gpt"  # type: ignore[assignment]
+    with pytest.raises(ValueError, match="frozen"):
+        llm.answers = "text"
+    with pytest.warns(UserWarning, match="copies of one reply") as caught:
+        llm.temperature = 0
+    assert caught[0].filename == __file__
+
+
 def test_a_temperature_of_zero_is_warned_of() -> None:
     with pytest.warns(UserWarning, match="drawn at 0.8 instead"):
         VotingLLM(ScriptedLLM([], temperature=0))
@@ -450,7 +549,7 @@ def test_one_limiter_holds_for_calls_of_both_kinds() -> None:
 
 def least_processor_time(run: Any) -> float:
     best = float("inf")
-    for _ in range(10):
+    for _ in range(30):
         start = time.process_time()
         run()
         best = min(best, time.process_time() - start)

@@ -228,6 +228,65 @@ def test_what_an_engine_does_besides_is_not_left_out(asynchronous: bool) -> None
 
 
 @BOTH
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("is_chat_model", [False, True])
+@pytest.mark.parametrize("mode", [ResponseMode.COMPACT, ResponseMode.TREE_SUMMARIZE, ResponseMode.REFINE])
+def test_an_abstention_inside_the_engine_is_no_answer(
+    mode: ResponseMode, is_chat_model: bool, streaming: bool, asynchronous: bool
+) -> None:
+    split = ScriptedLLM(["1862", "1872"] * 2, is_chat_model=is_chat_model)
+    llm = VotingLLM(split, n=2, answers="text", on_abstain="return")
+    engine = engine_for(llm, CountingRetriever(["short"]), response_mode=mode, streaming=streaming)
+    result = ask(VoteQueryEngine(engine, n=2), asynchronous).metadata["vote"]
+    assert result.abstained
+    assert {sample.error for sample in result.samples} == {
+        "empty_reply: the sample is itself an abstention: I don't know: tie: 2 answers have 1 vote each"
+    }
+
+
+@BOTH
+def test_an_abstention_of_an_inner_vote_is_no_answer(asynchronous: bool) -> None:
+    inner = VoteQueryEngine(engine_for(["a", "b", "c", "c", "c", "c"]), n=2)
+    result = ask(VoteQueryEngine(inner, n=3), asynchronous).metadata["vote"]
+    assert (result.value, [sample.code for sample in result.samples]) == ("c", ["empty_reply", None, None])
+
+
+@BOTH
+def test_the_vote_of_an_engine_that_was_asked_instead_is_kept(asynchronous: bool) -> None:
+    other = VoteQueryEngine(engine_for(["1862"] * 3), n=3)
+    response = ask(VoteQueryEngine(engine_for(["a", "b"]), n=2, on_abstain=other), asynchronous)
+    assert (response.response, response.metadata["vote"].reason) == ("1862", "tie")
+    assert [vote.value for vote in response.metadata["fallback_votes"]] == ["1862"]
+
+
+class PlainOnly(BaseQueryEngine):
+    """An engine that can retrieve and synthesize apart, but only without asyncio."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+
+    def _get_prompt_modules(self) -> Any:
+        return {}
+
+    def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return []
+
+    def synthesize(self, query_bundle: QueryBundle, nodes: Any, additional_source_nodes: Any = None) -> Any:
+        return Response("1862")
+
+    def _query(self, query_bundle: QueryBundle) -> Any:
+        return self.synthesize(query_bundle, self.retrieve(query_bundle))
+
+    async def _aquery(self, query_bundle: QueryBundle) -> Any:
+        return self._query(query_bundle)
+
+
+@BOTH
+def test_an_engine_that_is_apart_in_one_form_only_works_in_both(asynchronous: bool) -> None:
+    assert ask(VoteQueryEngine(PlainOnly(), n=3), asynchronous).response == "1862"
+
+
+@BOTH
 def test_a_router_is_queried_n_times(asynchronous: bool) -> None:
     choice = '[{"choice": 1, "reason": "mills"}]'
     tool = QueryEngineTool.from_defaults(engine_for(["1862"] * 3), description="mills")

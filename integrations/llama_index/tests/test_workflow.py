@@ -26,7 +26,7 @@ from consilience import (
     sample_index,
     tally,
 )
-from llama_index_consilience import SampleEvent, VoteWorkflow, collect_votes, draw_sample
+from llama_index_consilience import SampleEvent, SampleRequest, VoteWorkflow, collect_votes, draw_sample
 
 BILLING, SHIPPING = '{"team": "billing"}', '{"team": "shipping"}'
 DOCUMENTS = [f"document {number}" for number in range(10)]
@@ -165,7 +165,7 @@ def test_options_of_drawing_hold() -> None:
 
 def test_a_workflow_that_times_out_leaves_no_call_behind() -> None:
     llm = ScriptedLLM([BILLING] * 4, hang_from=1)
-    workflow = VoteWorkflow(llm, n=4, key="team", concurrency=2, workflow_timeout=0.2)
+    workflow = VoteWorkflow(llm, n=4, key="team", concurrency=2, workflow_timeout=0.5)
 
     async def main() -> None:
         with pytest.raises(WorkflowTimeoutError):
@@ -235,6 +235,58 @@ def test_runs_at_the_same_time_do_not_mix() -> None:
         return await asyncio.gather(*(workflow.run(prompt=name) for name in ("a", "b", "c")))
 
     assert [result.detail for result in asyncio.run(main())] == [f"'{name}' won with 4 of 4 votes" for name in "abc"]
+
+
+def test_a_plain_sampler_may_run_out_of_replies() -> None:
+    """StopIteration can cross neither a thread nor a coroutine: the workflow would wait for ever."""
+    replies = iter([BILLING, BILLING])
+    result = run(VoteWorkflow(lambda _: next(replies), n=4, key="team", workflow_timeout=60), prompt="?")
+    assert [sample.code for sample in result.samples] == [None, None, "sampler_error", "sampler_error"]
+    assert "StopIteration" in (result.samples[2].error or "")
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_a_call_that_cancels_itself_is_a_failed_sample(concurrency: int) -> None:
+    async def sampler(_: Any) -> str:
+        if sample_index() == 1:
+            raise asyncio.CancelledError
+        return BILLING
+
+    workflow = VoteWorkflow(sampler, n=3, key="team", concurrency=concurrency, workflow_timeout=60)
+    result = run(workflow, prompt="?")
+    assert [sample.code for sample in result.samples] == [None, "sampler_error", None]
+    assert result.samples[1].error == "sampler_error: CancelledError: the call was cancelled, but not by the vote"
+
+
+def test_a_request_of_a_sample_that_has_gone_calls_nothing() -> None:
+    """Tickets of one workflow have names that no later one has, however many there were."""
+    seen: set[str] = set()
+
+    class Watched(VoteWorkflow):
+        @step(num_workers=4)
+        async def draw(self, ev: SampleRequest) -> None:
+            assert ev.ticket not in seen
+            seen.add(ev.ticket)
+            await super().draw(ev)
+
+    workflow = Watched(lambda _: BILLING, n=50, key="team")
+    for _ in range(2):
+        assert run(workflow, prompt="?").num_samples == 50
+    assert len(seen) == 100
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"temperature": 0.5}, SettingsError, r"temperature needs a sampler that is an LLM; .* got 0\.5"),
+        ({"workflow_timeout": 0}, SettingsError, "workflow_timeout must be more than 0 seconds, .* got 0"),
+        ({"workflow_timeout": float("nan")}, SettingsError, "workflow_timeout must be more than 0 seconds, .* got nan"),
+        ({"workflow_timeout": "1"}, TypeError, "workflow_timeout must be a number of seconds or None, got str"),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(options: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        VoteWorkflow(lambda _: BILLING, n=3, **options)
 
 
 def test_wrong_arguments() -> None:
@@ -375,3 +427,54 @@ def test_settings_of_the_helper_are_checked() -> None:
 
     with pytest.raises(Exception, match=r"collect_votes\(\) got .* 'keys'; did you mean 'key'"):
         run(Wrong(ScriptedLLM([BILLING] * 10)), documents=DOCUMENTS)
+
+
+@pytest.mark.parametrize("early_stop", [False, True])
+def test_two_samples_with_one_index_are_an_error(early_stop: bool) -> None:
+    """The vote would wait for ever for the sample whose place was taken."""
+
+    class Twice(Workflow):
+        @step
+        async def ask(self, ctx: Context, ev: StartEvent) -> SampleEvent | None:
+            for index in (0, 0, 1):
+                ctx.send_event(SampleEvent(index=index, reply=BILLING))
+            return None
+
+        @step(num_workers=1)
+        async def count(self, ctx: Context, ev: SampleEvent) -> StopEvent | None:
+            result = await collect_votes(ctx, ev, n=3, key="team", early_stop=early_stop)
+            return None if result is None else StopEvent(result=result)
+
+    with pytest.raises(Exception, match="must have different indexes, got two with index 0"):
+        run(Twice(timeout=60))
+
+
+def test_a_sample_needs_something_to_await() -> None:
+    with pytest.raises(TypeError, match=r"call must be something to await, such as llm\.acomplete\(prompt\), got str"):
+        asyncio.run(draw_sample(0, BILLING))  # type: ignore[arg-type]
+
+
+def test_a_sample_whose_call_cancels_itself_does_not_cancel_the_step() -> None:
+    async def call() -> str:
+        raise asyncio.CancelledError
+
+    event = asyncio.run(draw_sample(3, call()))
+    assert (event.index, event.reply.error) == (
+        3,
+        "sampler_error: CancelledError: the call was cancelled, but not by the vote",
+    )
+
+
+def test_a_step_that_is_cancelled_leaves_no_call_behind() -> None:
+    llm = ScriptedLLM([BILLING], hang_from=0)
+
+    async def main() -> None:
+        task = asyncio.ensure_future(draw_sample(0, llm.acomplete("?")))
+        while not llm._in_flight:
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert (llm._in_flight, llm._cancelled) == (0, 1)
+
+    asyncio.run(main())
