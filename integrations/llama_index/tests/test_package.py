@@ -77,10 +77,6 @@ def test_all_is_sorted_and_nothing_else_leaks() -> None:
     assert (PACKAGE / "py.typed").is_file()
 
 
-def test_import_star_works_everywhere() -> None:
-    assert in_a_new_process("from llama_index_consilience import *; print(VotingLLM.__name__)") == "VotingLLM\n"
-
-
 def test_no_module_of_the_adapter_imports_a_private_one_of_the_core() -> None:
     for path in PACKAGE.glob("*.py"):
         text = path.read_text(encoding="utf-8")
@@ -115,15 +111,17 @@ start = time.process_time()
 import llama_index_consilience
 print(time.process_time() - start)
 print(*sorted({name.partition(".")[0] for name in set(sys.modules) - before}))
-for name in llama_index_consilience.__all__:
-    getattr(llama_index_consilience, name)
+from llama_index_consilience import *
+print(VotingLLM.__name__)
 print(seen)
 print(*sorted({name.partition(".")[0] for name in set(sys.modules) - before}))
 """
 
 
 def test_importing_is_cheap_and_touches_neither_network_nor_disk() -> None:
-    seconds, bare, seen, all_names = in_a_new_process(COST).splitlines()
+    """And ``import *`` works, with and without query pipelines."""
+    seconds, bare, name, seen, all_names = in_a_new_process(COST).splitlines()
+    assert name == "VotingLLM"
     assert bare == "llama_index_consilience"
     assert float(seconds) < 0.05
     assert seen == "[]"

@@ -18,6 +18,7 @@ from llama_index.core.bridge.pydantic import BaseModel
 from llama_index.core.callbacks import CallbackManager, CBEventType, LlamaDebugHandler, TokenCountingHandler
 from llama_index.core.chat_engine import ContextChatEngine, SimpleChatEngine
 from llama_index.core.memory import ChatMemoryBuffer
+from llama_index.core.prompts import PromptTemplate
 from llama_index.core.query_engine import (
     CustomQueryEngine,
     RetrieverQueryEngine,
@@ -298,6 +299,16 @@ def test_a_router_is_queried_n_times(asynchronous: bool) -> None:
     assert len(response.source_nodes) == 3
 
 
+def test_prompts_are_those_of_the_inner_engine() -> None:
+    inner = engine_for(["1862"] * 3)
+    engine = VoteQueryEngine(inner, n=3)
+    assert set(engine.get_prompts()) == set(inner.get_prompts()) != set()
+    name = "response_synthesizer:text_qa_template"
+    engine.update_prompts({name: PromptTemplate("Of {context_str}: {query_str}")})
+    engine.query("When?")
+    assert inner._response_synthesizer._llm._prompts[0].startswith("Of ")  # type: ignore[attr-defined]
+
+
 def test_it_is_an_engine_for_others() -> None:
     tool = QueryEngineTool.from_defaults(VoteQueryEngine(engine_for(["1862"] * 3), n=3), description="mills")
     router = RouterQueryEngine(
@@ -308,7 +319,7 @@ def test_it_is_an_engine_for_others() -> None:
     nested = VoteQueryEngine(VoteQueryEngine(engine_for(["a", "a", "b", "a", "a", "a"]), n=3), n=2)
     assert ask(nested).metadata["vote"].detail == "'a' won with 2 of 2 votes"
     engine = VoteQueryEngine(engine_for([]), n=3)
-    assert "engine:response_synthesizer:text_qa_template" in engine.get_prompts()
+    assert "response_synthesizer:text_qa_template" in engine.get_prompts()
     assert [node.text for node in engine.retrieve(QueryBundle("?"))] == TEXTS
 
 

@@ -141,11 +141,11 @@ def test_a_plain_sampler_runs_in_threads_with_the_context_of_the_caller() -> Non
 
 def test_options_of_drawing_hold() -> None:
     slow = ScriptedLLM([BILLING, BILLING, BILLING], hang_from=1)
-    result = run(VoteWorkflow(slow, n=2, key="team", timeout=0.05), prompt="?")
+    result = run(VoteWorkflow(slow, n=2, key="team", timeout=0.5), prompt="?")
     assert [sample.code for sample in result.samples] == [None, "timeout"]
     assert slow._cancelled == 1
     late = ScriptedLLM([BILLING] * 3, hang_from=1)
-    assert run(VoteWorkflow(late, n=3, key="team", deadline=0.05, min_valid=1.0), prompt="?").num_samples == 1
+    assert run(VoteWorkflow(late, n=3, key="team", deadline=0.5, min_valid=1.0), prompt="?").num_samples == 1
     assert late._in_flight == 0
 
     attempts: list[int] = []

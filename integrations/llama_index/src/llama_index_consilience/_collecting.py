@@ -43,7 +43,9 @@ class SampleEvent(Event):
 
 
 async def draw_sample(index: int, call: Awaitable[Any], vote: str = "vote") -> SampleEvent:
-    """Await one call in a step, and make an event of what came of it; an Exception makes a failed sample.
+    """Await one call in a step, and make an event of what came of it; an error makes a failed sample.
+
+    So does a call that cancels itself; if the step is cancelled, the call is cancelled with it.
 
     Args:
         index: the number of the sample, from 0.

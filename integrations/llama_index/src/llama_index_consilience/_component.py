@@ -43,7 +43,7 @@ class VoteComponent(CustomQueryComponent):  # type: ignore[misc]  # Any, where t
         on_abstain: what to do without a decision: "raise" ``consilience.AbstainError``; "return" a response whose text
             says why; or a component that gets the same input.
         answers: what replies hold: "json" or "text"; see ``VotingLLM``.
-        temperature: of each sample of an LLM; see ``VotingLLM``.
+        temperature: of each sample of an LLM; see ``VotingLLM``. Anything else takes none.
         options: the options of ``consilience.VoteSettings``, which replace those of ``settings``.
 
     Raises:

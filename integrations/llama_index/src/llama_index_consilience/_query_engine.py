@@ -15,7 +15,7 @@ from llama_index.core.base.response.schema import (
 )
 from llama_index.core.bridge.pydantic import BaseModel
 from llama_index.core.callbacks import CallbackManager, CBEventType, EventPayload
-from llama_index.core.prompts.mixin import PromptMixinType
+from llama_index.core.prompts.mixin import PromptDictType, PromptMixinType
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from consilience import Reply, VoteSettings, sample_index
@@ -105,8 +105,16 @@ class VoteQueryEngine(BaseQueryEngine):
         """How this engine decides."""
         return self._settings
 
+    # Prompts are those of the inner engine, by its names: LlamaIndex cannot set prompts that are two levels down.
+
+    def _get_prompts(self) -> PromptDictType:
+        return self._engine._get_prompts()
+
     def _get_prompt_modules(self) -> PromptMixinType:
-        return {"engine": self._engine}
+        return self._engine._get_prompt_modules()
+
+    def _update_prompts(self, prompts: PromptDictType) -> None:
+        self._engine._update_prompts(prompts)
 
     def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         """What the inner engine retrieves."""

@@ -58,7 +58,7 @@ class VoteWorkflow(Workflow):
         settings: how to vote, or how to merge, as one object.
         on_abstain: what to do without a decision: "return" the result; "raise" ``consilience.AbstainError``; or
             another workflow, that is run with the same prompt, and whose result is the result.
-        temperature: of each sample of an LLM; see ``VotingLLM``.
+        temperature: of each sample of an LLM; see ``VotingLLM``. A function takes none.
         workflow_timeout: seconds for the whole workflow, after which LlamaIndex ends it with an error; None waits.
             (``timeout`` and ``deadline`` are the core's: seconds for a sample, and for a decision with what is there.)
         verbose: whether LlamaIndex prints the steps.
