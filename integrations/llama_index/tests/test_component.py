@@ -259,3 +259,14 @@ def test_a_plain_function_does_not_hold_up_the_loop() -> None:
     component = VoteComponent(sampler, n=2, key="team", concurrency=2)
     output = asyncio.run(component.arun_component(input="?"))["output"]
     assert output.additional_kwargs["vote"].agreement == 1.0
+
+
+@pipelines
+@BOTH
+def test_the_answer_of_an_llm_that_was_asked_instead_stands(asynchronous: bool) -> None:
+    llm = VotingLLM(ScriptedLLM(["?", "!"]), n=2, key="team", on_abstain=ScriptedLLM([BILLING]))
+    output = run(pipeline_of(chain=[llm, VoteComponent(key="team")]), asynchronous, prompt="?")
+    assert (output.text, output.additional_kwargs["vote"].reason) == (BILLING, "no_valid")
+    silent = VotingLLM(ScriptedLLM(["?", "!"]), n=2, key="team", on_abstain="return")
+    with pytest.raises(AbstainError):
+        run(pipeline_of(chain=[silent, VoteComponent(key="team")]), asynchronous, prompt="?")

@@ -7,7 +7,10 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-__all__ = ["called", "outcome_of"]
+__all__ = ["CANCELLED_ITSELF", "called", "outcome_of"]
+
+CANCELLED_ITSELF = "sampler_error: CancelledError: the call was cancelled, but not by the vote"
+"""The error of a sample whose call raised CancelledError of its own accord."""
 
 
 async def called(function: Callable[[Any], Any], given: Any) -> Any:

@@ -11,15 +11,12 @@ from llama_index.core.workflow import Context, Event
 
 from consilience import Reply, SettingsError, VoteResult, VoteSettings, settle
 
-from ._calling import outcome_of
+from ._calling import CANCELLED_ITSELF, outcome_of
 from ._events import announce
 from ._replies import reply_of
 from ._settings import vote_settings
 
-__all__ = ["CANCELLED_ITSELF", "SampleEvent", "collect_votes", "draw_sample"]
-
-CANCELLED_ITSELF = "sampler_error: CancelledError: the call was cancelled, but not by the vote"
-"""The error of a sample whose call raised CancelledError of its own accord."""
+__all__ = ["SampleEvent", "collect_votes", "draw_sample"]
 
 
 class SampleEvent(Event):

@@ -17,7 +17,7 @@ from llama_index.core.llms import LLM
 
 from consilience import Reply, SettingsError, VoteResult, VoteSettings, tally
 
-from ._abstaining import check_on_abstain, raise_abstention
+from ._abstaining import abstention_text, check_on_abstain, raise_abstention
 from ._answers import VOTE, completion_response
 from ._calling import called
 from ._drawing import adraw, draw
@@ -38,7 +38,8 @@ class VoteComponent(CustomQueryComponent):  # type: ignore[misc]  # Any, where t
     Args:
         bound: what is sampled with the input: an LLM, any other part of a pipeline with one free input and one output,
             or a function. None if samples come in: a list of them (from an ``FnComponent`` with a parameter for each,
-            say), or one response of a ``VotingLLM``, whose vote is taken as it is.
+            say), or one response of a ``VotingLLM``, whose vote is taken as it is; an answer that another LLM gave
+            in its place stands.
         settings: how to vote, as one object.
         on_abstain: what to do without a decision: "raise" ``consilience.AbstainError``; "return" a response whose text
             says why; or a component that gets the same input.
@@ -120,6 +121,8 @@ class VoteComponent(CustomQueryComponent):  # type: ignore[misc]  # Any, where t
 
     def _run_component(self, **kwargs: Any) -> dict[str, Any]:
         given = kwargs["input"]
+        if self._bound is None and _answered_by_another(given):
+            return {"output": given}
         result = self._counted(given) if self._bound is None else self._drawn(given)
         if (other := self._other(result)) is not None:
             return {"output": _one_output(other.run_component(**_inputs(other, given)))}
@@ -127,6 +130,8 @@ class VoteComponent(CustomQueryComponent):  # type: ignore[misc]  # Any, where t
 
     async def _arun_component(self, **kwargs: Any) -> dict[str, Any]:
         given = kwargs["input"]
+        if self._bound is None and _answered_by_another(given):
+            return {"output": given}
         result = self._counted(given) if self._bound is None else await self._adrawn(given)
         if (other := self._other(result)) is not None:
             return {"output": _one_output(await other.arun_component(**_inputs(other, given)))}
@@ -185,6 +190,12 @@ class VoteComponent(CustomQueryComponent):  # type: ignore[misc]  # Any, where t
         if self._on_abstain == "raise":
             raise_abstention(result)
         return self._on_abstain if isinstance(self._on_abstain, QueryComponent) else None
+
+
+def _answered_by_another(given: Any) -> bool:
+    """Whether this is the response of an LLM that a VotingLLM without a decision has asked instead: an answer."""
+    carried = getattr(given, "additional_kwargs", {}).get(VOTE)
+    return isinstance(carried, VoteResult) and carried.abstained and text_of(given) != abstention_text(carried)
 
 
 def _component_of(bound: Any) -> Any:

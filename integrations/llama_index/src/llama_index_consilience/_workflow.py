@@ -16,8 +16,7 @@ from llama_index.core.workflow import Context, Event, StartEvent, StopEvent, Wor
 from consilience import Reply, SettingsError, sample_index
 
 from ._abstaining import AnyResult, check_on_abstain, raise_abstention
-from ._calling import called, outcome_of
-from ._collecting import CANCELLED_ITSELF
+from ._calling import CANCELLED_ITSELF, called, outcome_of
 from ._drawing import adraw
 from ._replies import reply_of
 from ._settings import AnySettings, settings_with
@@ -127,8 +126,7 @@ class VoteWorkflow(Workflow):
         ticket = self._tickets.get(ev.ticket)
         if ticket is None or ticket.outcome.done():
             return
-        unneeded = ticket.outcome
-        ticket.settle(await outcome_of(ticket.start(self._sampler), unless=unneeded))
+        ticket.settle(await outcome_of(ticket.start(self._sampler), unless=ticket.outcome))
 
     async def _outcome(self, result: AnyResult, prompt: Any) -> Any:
         if not result.abstained or self._on_abstain == "return":
