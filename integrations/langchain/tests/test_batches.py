@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -169,7 +170,7 @@ def test_a_batch_through_a_chain_keeps_the_limit(mode: str) -> None:
     assert model.most_in_flight <= 3
 
 
-@pytest.mark.parametrize("mode", ["invoke", "ainvoke"])
+@pytest.mark.parametrize("mode", ["invoke", "ainvoke"] if sys.version_info >= (3, 11) else ["invoke"])
 def test_a_batch_inside_a_function_keeps_the_limit_of_the_chain_around_it(mode: str) -> None:
     model = ScriptedModel(script=[A], delay=0.005)
     vote = VoteRunnable(model, n=4, key="team")

@@ -132,7 +132,7 @@ async def aasking(_: Any) -> Any:
     return {"team": interrupt("which team?")}
 
 
-@both_ways
+@with_interrupts
 def test_an_interrupt_inside_a_sample_pauses_the_graph(run: Run) -> None:
     sampled = asking if run is invoked else aasking
     graph = triage(sampled, checkpointer=InMemorySaver())

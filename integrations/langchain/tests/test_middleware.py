@@ -483,7 +483,7 @@ def cache() -> Iterator[Any]:
     set_llm_cache(None)
 
 
-@both_ways
+@pytest.mark.parametrize("run", CONFIGURED_RUNS)
 @pytest.mark.usefixtures("cache")
 def test_copies_from_a_warm_cache_are_told_and_can_be_told_apart(run: Run) -> None:
     def agent(**options: Any) -> Any:
