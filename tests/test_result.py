@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from consilience import _errors
+from consilience import ConsensusResult, _errors, merge
 from consilience.replies._reply import Reply
 from consilience.voting import Sample, VoteResult, tally, vote
 from consilience.voting._excerpts import excerpt, excerpt_error, excerpt_value
@@ -393,3 +393,17 @@ def test_pydantic_writes_a_result_that_it_meets_anywhere_as_to_dict_does() -> No
     assert holder.model_dump()["anything"] == {"vote": result.to_dict(), "others": [result.to_dict()]}
     assert json.loads(holder.model_dump_json())["anything"]["vote"] == json.loads(result.to_json())
     assert holder.anything["vote"] is result
+
+
+class Response(BaseModel):
+    vote: VoteResult
+    merged: ConsensusResult | None = None
+
+
+def test_a_model_that_declares_results_writes_them_as_they_write_themselves() -> None:
+    voted, merged = tally(['{"a": 1}', '{"a": 1}'], key="a"), merge([{"a.b": [1]}, {"a.b": [2]}, {"a.b": [1]}])
+    response = Response(vote=voted, merged=merged)
+    assert response.vote is voted
+    assert json.loads(response.model_dump_json()) == {"vote": voted.to_dict(), "merged": json.loads(merged.to_json())}
+    assert json.loads(TypeAdapter(VoteResult).dump_json(voted)) == voted.to_dict()
+    assert "agreement" in Response.model_json_schema(mode="serialization")["$defs"]["VoteResult"]["properties"]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from types import GenericAlias, UnionType
+from typing import Annotated, Any, ForwardRef, Union, get_args, get_origin, get_type_hints
 
 __all__ = [
     "alternatives",
+    "annotation_of",
     "below",
     "field_key",
     "field_paths",
@@ -34,6 +35,29 @@ def target(annotation: Any) -> Any:
             return annotation
 
 
+def annotation_of(field: Any, model: Any) -> Any:
+    """The annotation of a field of a model, with types for names: older releases of pydantic leave ``list["Tree"]``."""
+    marked = _with_references(field.annotation)
+    if marked == field.annotation:
+        return marked
+    holder = type("Holder", (), {"__annotations__": {"it": marked}, "__module__": model.__module__})
+    try:
+        return get_type_hints(holder, localns={model.__name__: model}, include_extras=True)["it"]
+    except NameError:  # nothing is known of what cannot be found from here
+        return field.annotation
+
+
+def _with_references(annotation: Any) -> Any:
+    """An annotation whose names are marked as such: Python 3.10 takes the text in ``list["Tree"]`` for a type."""
+    if isinstance(annotation, str):
+        return ForwardRef(annotation)
+    if isinstance(annotation, GenericAlias):
+        return GenericAlias(get_origin(annotation), tuple(map(_with_references, get_args(annotation))))
+    if get_origin(annotation) is Union:
+        return Union[tuple(map(_with_references, get_args(annotation)))]  # noqa: UP007 - as many as there are
+    return annotation
+
+
 def alternatives(annotation: Any) -> Iterator[Any]:
     """The types that an annotation admits: the members of a union, without Annotated, None and root models."""
     annotation = target(annotation)
@@ -43,7 +67,7 @@ def alternatives(annotation: Any) -> Iterator[Any]:
         for member in get_args(annotation):
             yield from alternatives(member)
     elif _is_model(annotation) and getattr(annotation, "__pydantic_root_model__", False):
-        yield from alternatives(annotation.model_fields["root"].annotation)
+        yield from alternatives(annotation_of(annotation.model_fields["root"], annotation))
     elif annotation is not type(None):
         yield annotation
 
@@ -70,7 +94,7 @@ def below(annotation: Any, step: str | int) -> Any:
             found = _item(each)
         elif _is_model(each):
             fields = each.model_fields.items()
-            found = next((field.annotation for name, field in fields if step in spellings(name, field)), None)
+            found = next((annotation_of(field, each) for name, field in fields if step in spellings(name, field)), None)
         else:
             found = get_args(each)[1] if get_origin(each) is dict else None
         if found is not None:
@@ -92,7 +116,7 @@ def models_in(annotation: Any, seen: set[Any] | None = None) -> Iterator[Any]:
         else:
             yield each
             for field in each.model_fields.values():
-                yield from models_in(field.annotation, seen)
+                yield from models_in(annotation_of(field, each), seen)
 
 
 def field_key(name: str, field: Any) -> str | None:

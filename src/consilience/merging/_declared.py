@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import UnionType
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
-from ._annotations import alternatives, field_key, item_in, members_in, target
+from ._annotations import alternatives, annotation_of, field_key, item_in, members_in, target
 from ._comparators import Comparator, Ordered
 from ._paths import EACH, EVERY_KEY, Path
 
@@ -96,7 +96,7 @@ def _noted(annotation: Any) -> Iterator[Comparator]:
     elif getattr(annotation, "__pydantic_root_model__", False):
         root = annotation.model_fields["root"]
         yield from _comparators(root.metadata)
-        yield from _noted(root.annotation)
+        yield from _noted(annotation_of(root, annotation))
 
 
 def _comparators(notes: Sequence[Any]) -> Iterator[Comparator]:
@@ -112,7 +112,7 @@ def _parts(annotation: Any) -> Iterator[_Part]:
     for each in alternatives(annotation):
         if hasattr(each, "model_fields"):
             for name, field in each.model_fields.items():
-                yield _Part(field_key(name, field) or name, field.metadata, field.annotation)
+                yield _Part(field_key(name, field) or name, field.metadata, annotation_of(field, each))
         elif _has_names(each):
             for name, hint in _hints(each).items():
                 yield _Part(name, (), hint)

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from urllib.parse import unquote
 from uuid import UUID
 
-from ._annotations import field_key, field_paths
+from ._annotations import annotation_of, field_key, field_paths
 from ._comparators import Comparator
 from ._paths import EACH, EVERY_KEY, Path
 
@@ -124,7 +124,9 @@ def _room_in_field(model: Any, name: str, path: tuple[str | int, ...]) -> Room:
     decorators = model.__pydantic_decorators__
     validators = [*decorators.field_validators.values(), *decorators.validators.values()]
     changing = any({name, "*"} & set(each.info.fields) and each.info.mode in _CHANGES for each in validators)
-    return Room.OPEN if changing or not all(map(_keeps_form, field.metadata)) else _room(field.annotation, path)
+    return (
+        Room.OPEN if changing or not all(map(_keeps_form, field.metadata)) else _room(annotation_of(field, model), path)
+    )
 
 
 def _changes_records(model: Any) -> bool:
@@ -155,7 +157,7 @@ def _declared(annotation: Any, path: Path, seen: tuple[Any, ...]) -> Iterator[Pa
             place = path if is_root else Path((*path, field_key(name, field) or name))
             if not is_root:
                 yield place
-            yield from _declared(field.annotation, place, (*seen, annotation))
+            yield from _declared(annotation_of(field, annotation), place, (*seen, annotation))
     elif origin in _LISTS or getattr(origin, "__module__", "") == "collections.abc":
         place = Path((*path, EACH))
         yield place

@@ -9,7 +9,7 @@ from typing import Any
 
 from .._errors import AbstainError
 from ..voting._excerpts import fields_repr
-from ..voting._json_form import pydantic_form, to_text
+from ..voting._json_form import PydanticForm, to_text
 from ..voting._sample import Sample
 from . import _display, _serialization
 from ._fields import Candidate, FieldConsensus, Fields
@@ -38,7 +38,7 @@ class ReviewItem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class ConsensusResult:
+class ConsensusResult(PydanticForm):
     """One record out of several revisions. Equality is about the outcome: ``id`` and ``elapsed`` do not count.
 
     Attributes:
@@ -228,10 +228,6 @@ class ConsensusResult:
             Exception: whatever ``model`` raises for the record.
         """
         return _serialization.result_from_text(cls, text, model)
-
-    @property
-    def __pydantic_serializer__(self) -> Any:
-        return pydantic_form(type(self).to_dict)
 
     def _repr_html_(self) -> str:
         """The result with bars for the fields to check, in a notebook."""

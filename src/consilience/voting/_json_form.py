@@ -18,11 +18,11 @@ from ._sample import Sample
 
 __all__ = [
     "DEEPEST",
+    "PydanticForm",
     "as_instance",
     "checked",
     "in_shape",
     "json_form",
-    "pydantic_form",
     "reading",
     "samples_form",
     "samples_from",
@@ -194,12 +194,32 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
 """Annotation -> whether a value fits it."""
 
 
-def pydantic_form(to_dict: Callable[[Any], dict[str, Any]]) -> Any:
-    """What makes pydantic write a result that it meets in a field of any type as ``to_dict`` does.
+class PydanticForm:
+    """The base of results: pydantic writes them as ``to_dict`` does, wherever it meets them.
 
-    Frameworks carry results in such fields, and write their models into traces and stores.
+    Frameworks carry results in fields of any type, and write their models into traces and stores; a model or a
+    response may also declare one, and then knows its fields. A base, because older releases of pydantic take what
+    they find in the class itself for the serializer, and not for the property that makes it.
     """
-    from pydantic_core import SchemaSerializer, core_schema
 
-    written = core_schema.plain_serializer_function_ser_schema(to_dict)
-    return SchemaSerializer(core_schema.any_schema(serialization=written))
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain JSON values."""
+        raise NotImplementedError
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        return {**handler(source), "serialization": _written_as_dict(cls)}
+
+    @property
+    def __pydantic_serializer__(self) -> Any:
+        from pydantic_core import SchemaSerializer, core_schema
+
+        return SchemaSerializer(core_schema.any_schema(serialization=_written_as_dict(type(self))))
+
+
+def _written_as_dict(cls: type[PydanticForm]) -> Any:
+    from pydantic_core import core_schema
+
+    return core_schema.plain_serializer_function_ser_schema(cls.to_dict)

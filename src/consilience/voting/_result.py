@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from .._errors import AbstainError
 from . import _display, _serialization
 from ._excerpts import fields_repr
-from ._json_form import pydantic_form, to_text
+from ._json_form import PydanticForm, to_text
 from ._sample import Sample
 
 __all__ = ["VoteResult"]
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class VoteResult:
+class VoteResult(PydanticForm):
     """What a vote came to. Equality is about the outcome: ``id`` and ``elapsed`` do not count.
 
     Attributes:
@@ -174,10 +174,6 @@ class VoteResult:
             Exception: whatever ``model`` raises for a record.
         """
         return _serialization.result_from_text(cls, text, model)
-
-    @property
-    def __pydantic_serializer__(self) -> Any:
-        return pydantic_form(type(self).to_dict)
 
     def _repr_html_(self) -> str:
         """The result with bars for the counts, in a notebook."""
