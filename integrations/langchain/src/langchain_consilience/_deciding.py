@@ -6,19 +6,19 @@ import asyncio
 from typing import Any, ClassVar, Literal
 
 from langchain_core.callbacks.manager import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
-from langchain_core.runnables import Runnable, RunnableConfig, RunnableSerializable
+from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import patch_config
 from langchain_core.runnables.utils import ConfigurableFieldSpec
 from pydantic import ConfigDict
 
 from ._arguments import check_names, checked_choice, checked_on_abstain, merged_options
 from ._runs import SampleRuns
-from ._serialization import plain_arguments
+from ._serialization import Component
 
 __all__ = ["DecidingRunnable"]
 
 
-class DecidingRunnable(RunnableSerializable[Any, Any]):
+class DecidingRunnable(Component):
     """A runnable with the options of a verb of the core. Not public: see ``VoteRunnable`` and its siblings."""
 
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
@@ -97,20 +97,6 @@ class DecidingRunnable(RunnableSerializable[Any, Any]):
         return result.value if self.output == "value" else result
 
     # What the framework asks of a runnable
-
-    @classmethod
-    def is_lc_serializable(cls) -> bool:
-        """Whether LangChain's ``dumps`` writes it down: yes, if what is inside can be."""
-        return True
-
-    @classmethod
-    def get_lc_namespace(cls) -> list[str]:
-        """Where ``loads`` finds it."""
-        return ["langchain_consilience"]
-
-    def to_json(self) -> Any:
-        """What ``dumps`` writes: the arguments that are not at their default."""
-        return plain_arguments(self, super().to_json())
 
     @property
     def OutputType(self) -> Any:  # noqa: N802 - the framework's spelling

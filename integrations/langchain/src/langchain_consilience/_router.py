@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from langchain_core.callbacks.manager import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
-from langchain_core.runnables import Runnable, RunnableConfig, RunnableSerializable
+from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import patch_config
 from langchain_core.runnables.utils import ConfigurableFieldSpec, get_unique_config_specs
 from pydantic import ConfigDict
@@ -15,14 +15,14 @@ from pydantic import ConfigDict
 from consilience import ConsensusReason, ConsensusResult, Reason, SettingsError, VoteResult
 
 from ._arguments import check_names, checked_on_abstain, checked_runnable
-from ._serialization import plain_arguments
+from ._serialization import Component
 
 __all__ = ["AbstainRouter"]
 
 _REASONS = sorted({code for each in (Reason, ConsensusReason) for name, code in vars(each).items() if name.isupper()})
 
 
-class AbstainRouter(RunnableSerializable[Any, Any]):
+class AbstainRouter(Component):
     """Sends an abstention to the branch for its reason.
 
     Give it as ``on_abstain=``, or put it behind a vote or a consensus whose output is the result; a decided result
@@ -104,20 +104,6 @@ class AbstainRouter(RunnableSerializable[Any, Any]):
         if branch == "raise":
             result.unwrap()
         return branch if isinstance(branch, Runnable) else None
-
-    @classmethod
-    def is_lc_serializable(cls) -> bool:
-        """Whether LangChain's ``dumps`` writes it down: yes, if its branches can be."""
-        return True
-
-    @classmethod
-    def get_lc_namespace(cls) -> list[str]:
-        """Where ``loads`` finds it."""
-        return ["langchain_consilience"]
-
-    def to_json(self) -> Any:
-        """What ``dumps`` writes: the arguments that are not at their default."""
-        return plain_arguments(self, super().to_json())
 
     @property
     def config_specs(self) -> list[ConfigurableFieldSpec]:

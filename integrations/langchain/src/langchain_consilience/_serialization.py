@@ -5,12 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from langchain_core.runnables import RunnableSerializable
+
 from consilience import Path
 
-__all__ = ["plain_arguments"]
+__all__ = ["Component"]
 
 
-def plain_arguments(component: Any, dumped: Any) -> Any:
+class Component(RunnableSerializable[Any, Any]):
+    """A runnable that LangChain's ``dumps`` and ``loads`` take, if they take what is inside."""
+
+    @classmethod
+    def is_lc_serializable(cls) -> bool:
+        """Whether ``dumps`` writes it down."""
+        return True
+
+    @classmethod
+    def get_lc_namespace(cls) -> list[str]:
+        """Where ``loads`` finds it."""
+        return ["langchain_consilience"]
+
+    def to_json(self) -> Any:
+        """What ``dumps`` writes: the arguments that are not at their default."""
+        return _plain_arguments(self, super().to_json())
+
+
+def _plain_arguments(component: Any, dumped: Any) -> Any:
     """``dumped`` with only the arguments that are not at their default, and paths as text.
 
     The framework writes every argument that is true, and the default of an option may be a function, which it cannot

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from langchain_core.callbacks.manager import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
 from langchain_core.runnables import RunnableConfig
@@ -10,12 +10,13 @@ from langchain_core.runnables import RunnableConfig
 from consilience import Reply, Sample, VoteResult, VoteSettings, tally
 
 from ._deciding import DecidingRunnable
+from ._judging_options import JudgingOptions
 from ._replies import error_reply_of, reply_of
 
 __all__ = ["TallyRunnable"]
 
 
-class TallyRunnable(DecidingRunnable):
+class TallyRunnable(JudgingOptions, DecidingRunnable):
     """Decides on a list of finished samples; makes no calls.
 
     Its input is a list of what a chain returned: messages, texts, records, None, and exceptions as
@@ -40,23 +41,6 @@ class TallyRunnable(DecidingRunnable):
 
     _settings_type: ClassVar[Any] = VoteSettings
     _result_type: ClassVar[Any] = VoteResult
-
-    key: Any = None
-    validator: Any = None
-    normalize: Any = None
-    min_valid: float = 0.5
-    min_agreement: float = 0.5
-    count_failures: bool = True
-    abstain_on_tie: bool = True
-    confidence_field: str | None = None
-    weights: Any = None
-    max_weight: float = 1.0
-    min_sources: int = 1
-    one_vote_per_source: bool = False
-    repair: Any = False
-    allow_nan: bool = True
-    prefer: Literal["first", "last"] = "first"
-    on_sample: Any = None
 
     def __init__(self, *args: Any, settings: Any = None, **options: Any) -> None:
         if args:

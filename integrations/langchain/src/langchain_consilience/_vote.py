@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from consilience import VoteResult, VoteSettings, avote, vote
 
+from ._judging_options import JudgingOptions
 from ._sampled import SampledRunnable
 from ._samples import Samples
 
 __all__ = ["VoteRunnable"]
 
 
-class VoteRunnable(SampledRunnable):
+class VoteRunnable(JudgingOptions, SampledRunnable):
     """Runs a chain n times on the same input and decides by quorum, or abstains with a reason.
 
     Its output is the core's ``VoteResult``. It works wherever a Runnable does.
@@ -51,21 +52,6 @@ class VoteRunnable(SampledRunnable):
     _result_type: ClassVar[Any] = VoteResult
 
     n: int = 5
-    key: Any = None
-    validator: Any = None
-    normalize: Any = None
-    min_valid: float = 0.5
-    min_agreement: float = 0.5
-    count_failures: bool = True
-    abstain_on_tie: bool = True
-    confidence_field: str | None = None
-    weights: Any = None
-    max_weight: float = 1.0
-    min_sources: int = 1
-    one_vote_per_source: bool = False
-    repair: Any = False
-    allow_nan: bool = True
-    prefer: Literal["first", "last"] = "first"
     early_stop: bool = False
     stop: Any = ()
     eager: bool = False
@@ -73,7 +59,6 @@ class VoteRunnable(SampledRunnable):
     deadline: float | None = None
     raise_on: Any = ()
     limiter: Any = None
-    on_sample: Any = None
 
     def _draw(self, samples: Samples, prompt: Any, settings: VoteSettings) -> VoteResult:
         return vote(samples.draw, prompt, settings=settings)
