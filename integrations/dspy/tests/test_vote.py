@@ -216,7 +216,8 @@ def test_a_reply_that_the_adapter_cannot_read_is_kept_with_the_reason(
     assert "AdapterParseError: Adapter ChatAdapter failed to parse" in failed.error
     assert "expected: team" in failed.error
     assert failed.raw.content == "I do not know."
-    assert failed.raw.usage["completion_tokens"] >= 2 * 3, "DSPy asks at least once more, in another format"
+    requests = 3 if dspy.__version__ == "3.0.3" else 2
+    assert failed.raw.usage["completion_tokens"] == requests * 3, "DSPy asks once more, in another format; 3.0.3 twice"
     assert decision.consilience.usage["completion_tokens"] == server.calls * 3
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from .._arguments import check_share, check_threshold
+from .._arguments import check_names, check_share, check_threshold
 from .._coroutines import require_plain_function
 from .._errors import SettingsError
 from ..replies._extraction import Repair
@@ -213,11 +212,7 @@ def consensus_settings(
     """
     if settings is not None and not isinstance(settings, ConsensusSettings):
         raise TypeError(f"settings must be a ConsensusSettings or None, got {type(settings).__name__}")
-    for name in options:
-        if name not in allowed:
-            close = get_close_matches(name.lower(), allowed, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise TypeError(f"{verb}() got an unexpected keyword argument {name!r}{hint}")
+    check_names(verb, options, allowed)
     if settings is None:
         return ConsensusSettings(**options) if options else _default_settings()
     return replace(settings, **options) if options else settings

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
+from .._arguments import check_names
 from .._coroutines import require_plain_function
 from .._errors import SettingsError, received
 from ..replies._extraction import Repair, check_repair
@@ -209,11 +209,7 @@ def merged_settings(
     """
     if settings is not None and not isinstance(settings, VoteSettings):
         raise TypeError(f"settings must be a VoteSettings or None, got {type(settings).__name__}")
-    for name in options:
-        if name not in allowed:
-            close = get_close_matches(name.lower(), allowed, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise TypeError(f"{verb}() got an unexpected keyword argument {name!r}{hint}")
+    check_names(verb, options, allowed)
     if settings is None:
         return VoteSettings(**options)
     return replace(settings, **options) if options else settings
